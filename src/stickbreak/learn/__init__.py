@@ -1,0 +1,1 @@
+"""Update rules: each a loop that yields events."""

@@ -1,0 +1,253 @@
+"""Where a run begins: the sums that its first global step follows from.
+
+A start needs no pass over the data unless responsibilities are given for all of it: seeds are found on a sample of rows, the
+sample's rows go to their nearest seeds, and their sums are scaled up. (A cluster started from its seed's row alone would
+have a tiny covariance.) Rows of the sample that are alike are put together and ordered by content, so that a row of weight 2
+starts a run just as the row twice does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from stickbreak.core.arrays import Floats, Ints, Rows
+from stickbreak.core.kernels import Responsibilities
+from stickbreak.core.mixture import Mixture
+from stickbreak.core.summary import Summary, total
+from stickbreak.core.workspace import Workspace
+from stickbreak.errors import DataError, InputError, OptionError
+
+if TYPE_CHECKING:
+    from stickbreak.data import Source
+    from stickbreak.learn.workers import Crew, Weights
+
+SAMPLE_BYTES = 64 << 20
+SAMPLE_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Distinct rows of the data with their weights."""
+
+    rows: Rows
+    weight: Floats
+
+
+class Start(Protocol):
+    """A way to begin."""
+
+    def on(self, sample: Sample, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Summary:
+        """Summarize a sample by a first guess of its clusters."""
+
+
+@dataclass(frozen=True)
+class RandomRows:
+    """Seeds are rows drawn at random.
+
+    Examples
+    --------
+    >>> RandomRows()
+    RandomRows()
+    """
+
+    def on(self, sample: Sample, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Summary:
+        """Summarize a sample by its rows' nearest seeds."""
+        share = sample.weight / sample.weight.sum()
+        seeds = rng.choice(len(share), size=min(n_clusters, len(share)), replace=False, p=share)
+        return _by_nearest(sample, model, model.family.embed(sample.rows), seeds)
+
+
+@dataclass(frozen=True)
+class KMeansPlusPlus:
+    """Seeds are rows far from one another, by k-means++ (Arthur & Vassilvitskii 2007).
+
+    Examples
+    --------
+    >>> KMeansPlusPlus()
+    KMeansPlusPlus()
+    """
+
+    def on(self, sample: Sample, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Summary:
+        """Summarize a sample by its rows' nearest seeds."""
+        from sklearn.cluster import kmeans_plusplus
+
+        places = model.family.embed(sample.rows)
+        n = min(n_clusters, len(sample.weight))
+        seed = np.random.RandomState(rng.integers(2**32))
+        _, seeds = kmeans_plusplus(places, n, sample_weight=sample.weight, random_state=seed)
+        return _by_nearest(sample, model, places, np.unique(seeds))
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """The best of several cheap starts, judged by the bound of a few full laps over the sample.
+
+    Parameters
+    ----------
+    n : int
+        Starts to try.
+    start : KMeansPlusPlus or RandomRows
+        What to try.
+    laps : int
+        Laps over the sample before judging.
+
+    Examples
+    --------
+    >>> BestOf(5).n
+    5
+    """
+
+    n: int = 10
+    start: Start = KMeansPlusPlus()  # noqa: RUF009 - frozen
+    laps: int = 5
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.laps < 1:
+            raise OptionError(f"BestOf needs n and laps of at least 1, not {self.n} and {self.laps}.")
+
+    def on(self, sample: Sample, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Summary:
+        """Summarize a sample by the best start."""
+        return max((self._tried(sample, model, n_clusters, rng) for _ in range(self.n)), key=model.bound)
+
+    def _tried(self, sample: Sample, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Summary:
+        s = self.start.on(sample, model, n_clusters, rng)
+        for _ in range(self.laps):
+            s = model.summarize(sample.rows, sample.weight, model.posterior(s), s.n_clusters, Workspace()).by_size()
+        return s
+
+
+BY_NAME: dict[str, Start] = {"k-means++": KMeansPlusPlus(), "random": RandomRows(), "best-of-10": BestOf(10)}
+"""Starts by the names that an estimator takes."""
+
+
+def seeded(
+    start: Start, source: Source, weights: Weights, model: Mixture, n_clusters: int, rng: np.random.Generator
+) -> Summary:
+    """Begin from a sample of the data, scaled up to all of it."""
+    # Streams of their own: what the number of rows changes in the drawing must not change the seeding.
+    drawing, seeding = rng.spawn(2)
+    sample = draw_sample(source, weights, model, n_clusters, drawing)
+    s = start.on(sample, model, n_clusters, seeding).without_empty().by_size()
+    s = replace(s, ids=np.arange(s.n_clusters, dtype=np.int64))
+    return s.scaled(weights.total(known_rows(source)) / float(sample.weight.sum()))
+
+
+def draw_sample(
+    source: Source, weights: Weights, model: Mixture, n_clusters: int, rng: np.random.Generator
+) -> Sample:
+    """Draw rows without replacement, all of them if the data are small, and put like rows together."""
+    n = known_rows(source)
+    room = SAMPLE_BYTES // (8 * max(len(model.family.prior_natural) // 8, source.n_columns))
+    size = min(n, int(np.clip(room, 20 * n_clusters, max(SAMPLE_ROWS, 20 * n_clusters))))
+    wanted = np.sort(rng.choice(n, size=size, replace=False))
+    rows, weight = [], []
+    for piece in source.pieces():
+        inside = wanted[(wanted >= piece.where.start) & (wanted < piece.where.stop)] - piece.where.start
+        rows.append(piece.rows[inside])
+        weight.append(weights.of(piece)[inside])
+        if piece.where.stop > wanted[-1]:
+            break
+    stacked = np.vstack(rows) if isinstance(rows[0], np.ndarray) else sparse.vstack(rows, format="csr")
+    return distinct(stacked, np.concatenate(weight))
+
+
+def distinct(rows: Rows, weight: Floats) -> Sample:
+    """Put rows of the same content together, adding their weights; rows without weight are left out."""
+    rows, weight = rows[weight > 0], weight[weight > 0]
+    if isinstance(rows, np.ndarray):
+        flat = np.ascontiguousarray(rows)
+        keys = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).ravel()
+    else:
+        rows.sort_indices()
+        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        text = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends]
+        keys = np.array(text, dtype=object)
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return Sample(rows[first], np.bincount(group.ravel(), weight))
+
+
+def from_labels(
+    labels: Ints, source: Source, weights: Weights, model: Mixture, crew: Crew
+) -> Summary:
+    """Begin from a given cluster for each row; rows labelled -1 are left out."""
+    given = np.asarray(labels)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise OptionError(f"init holds labels of type {given.dtype}; whole numbers were expected.")
+    names, position = np.unique(given[given >= 0], return_inverse=True)
+    if len(names) == 0:
+        raise OptionError("init gives no row a label of 0 or more.")
+    place = np.full(len(given), -1)
+    place[given >= 0] = position
+
+    def rows_of(where: slice) -> Floats:
+        return (place[where][:, None] == np.arange(len(names))).astype(np.float64)
+
+    return _from_given(rows_of, len(given), len(names), source, weights, model, crew)
+
+
+def from_responsibilities(
+    resp: Floats, source: Source, weights: Weights, model: Mixture, crew: Crew
+) -> Summary:
+    """Begin from given responsibilities, one row for each row of the data."""
+    given = np.asarray(resp, dtype=np.float64)
+    if not np.all(np.isfinite(given)) or np.any(given < 0) or not np.allclose(given.sum(axis=1), 1, atol=1e-6):
+        raise OptionError("init holds responsibilities that are negative, not finite, or don't add up to one in each row.")
+
+    def rows_of(where: slice) -> Floats:
+        chosen = given[where]
+        return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
+
+    return _from_given(rows_of, len(given), given.shape[1], source, weights, model, crew)
+
+
+def from_summary(old: Summary, model: Mixture, weight: float) -> Summary:
+    """Begin from a previous model's sums, in this model's coordinates, scaled to this data's weight."""
+    if old.stats.shape[1] != len(model.family.prior_natural):
+        raise OptionError("init is a model of another family or of data of another width.")
+    mass = float(old.counts.sum())
+    if mass <= 0:
+        raise OptionError("init is a model that holds no rows.")
+    return old.scaled(weight / mass)
+
+
+def known_rows(source: Source) -> int:
+    """Number of rows, which a first pass has counted."""
+    if source.n_rows is None:
+        raise InputError("the rows have not been counted yet.")
+    return source.n_rows
+
+
+def _from_given(
+    rows_of: _RowsOf, n_given: int, n_clusters: int, source: Source, weights: Weights, model: Mixture, crew: Crew
+) -> Summary:
+    from stickbreak.learn.workers import tasks
+
+    n = known_rows(source)
+    if n_given != n:
+        raise DataError(f"init has {n_given} rows, but the data have {n}.")
+    ids = np.arange(n_clusters, dtype=np.int64)
+    parts = [Summary.empty(ids, len(model.family.prior_natural))]
+    for task in tasks(source.pieces(), model.tile_rows(n_clusters)):
+        weight = weights.of(task)
+        held = weight > 0
+        resp = Responsibilities.from_dense((rows_of(task.where) * weight[:, None])[held])
+        parts.append(model.summarize_given(task.rows[held], resp, ids, crew.workspace))
+    s = total(parts).without_empty().by_size()
+    return replace(s, ids=np.arange(s.n_clusters, dtype=np.int64)).scaled(weights.total(n) / float(s.counts.sum()))
+
+
+class _RowsOf(Protocol):
+    def __call__(self, where: slice) -> Floats: ...
+
+
+def _by_nearest(sample: Sample, model: Mixture, places: Floats, seeds: Ints) -> Summary:
+    from sklearn.metrics import pairwise_distances_argmin
+
+    nearest = pairwise_distances_argmin(places, places[seeds])
+    n = len(nearest)
+    resp = Responsibilities(np.arange(n + 1), nearest.astype(np.int64), np.asarray(sample.weight))
+    return model.summarize_given(sample.rows, resp, np.arange(len(seeds), dtype=np.int64), Workspace())
