@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from stickbreak.core.workspace import Workspace
     from stickbreak.data.profile import Profile
 
-TILE_BYTES = 1 << 20
-"""Statistics of a tile of rows should stay in a core's own cache."""
+TILE_BYTES = 1 << 22
+"""Size of a tile's statistics: large enough for long matrix products, small enough to stay in a cache."""
 
 
 @dataclass(frozen=True)

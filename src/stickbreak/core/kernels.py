@@ -41,7 +41,7 @@ class Responsibilities(NamedTuple):
     def toarray(self, n_clusters: int) -> Floats:
         """Spread to a dense array of shape (n, K)."""
         out = np.zeros((self.n_rows, n_clusters))
-        out[np.repeat(np.arange(self.n_rows), np.diff(self.start)), self.cluster] = self.value
+        _spread(self.start, self.cluster, self.value, out)
         return out
 
     def between(self, low: int, high: int) -> Responsibilities:
@@ -126,14 +126,14 @@ def _softmax(scores, weight, limit, start, cluster, value, entropy):  # type: ig
                 value[place] = s
             norm = 0.0
             for j in range(first, kept):
-                value[j] -= top
-                norm += np.exp(value[j])
-            log_norm = np.log(norm)
+                value[j] = np.exp(value[j] - top)
+                norm += value[j]
+            log_norm = top + np.log(norm)
+            share = weight[i] / norm
             for j in range(first, kept):
-                log_r = value[j] - log_norm
-                r = weight[i] * np.exp(log_r)
-                value[j] = r
-                entropy[cluster[j]] -= r * log_r
+                k = cluster[j]
+                value[j] *= share
+                entropy[k] -= value[j] * (scores[i, k] - log_norm)
         start[i + 1] = kept
 
 
@@ -158,20 +158,46 @@ def _collect_dense(stats, start, cluster, value, out):  # type: ignore[no-untype
 
 
 @_compiled
+def _spread(start, cluster, value, out):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    for i in range(len(out)):
+        for j in range(start[i], start[i + 1]):
+            out[i, cluster[j]] = value[j]
+
+
+@_compiled
 def pack_outer(z, linear, packed):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    """Write ``[1, z, z_i z_j for i <= j]`` for each row, or ``[1, z_i z_j for i <= j]`` if not ``linear``."""
+    """Write ``[1, z, z_i z_j for i <= j]`` for each row, or ``[1, z_i z_j for i <= j]`` if not ``linear``.
+
+    Runs of products are short, so they are written in whole vectors of eight: what runs over a run's end is written over
+    by the next run or row. Rows with too little behind them are written number by number.
+    """
     n, d = z.shape
+    width = packed.shape[1]
+    flat = packed.reshape(n * width)
+    row = np.zeros(d + 8)
     for i in range(n):
-        packed[i, 0] = 1.0
-        p = 1
+        p = i * width
+        flat[p] = 1.0
+        p += 1
+        for c in range(d):
+            row[c] = z[i, c]
         if linear:
             for c in range(d):
-                packed[i, 1 + c] = z[i, c]
+                flat[p + c] = row[c]
             p += d
+        last = (n - 1 - i) * width < 8
         for c in range(d):
-            left = z[i, c]
-            for e in range(c, d):
-                packed[i, p + e - c] = left * z[i, e]
+            left = row[c]
+            if last:
+                for e in range(c, d):
+                    flat[p + e - c] = left * row[e]
+            else:
+                for e in range(c, d, 8):
+                    v0, v1, v2, v3 = left * row[e], left * row[e + 1], left * row[e + 2], left * row[e + 3]
+                    v4, v5, v6, v7 = left * row[e + 4], left * row[e + 5], left * row[e + 6], left * row[e + 7]
+                    q = p + e - c
+                    flat[q], flat[q + 1], flat[q + 2], flat[q + 3] = v0, v1, v2, v3
+                    flat[q + 4], flat[q + 5], flat[q + 6], flat[q + 7] = v4, v5, v6, v7
             p += d - c
 
 
