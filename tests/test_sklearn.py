@@ -1,6 +1,5 @@
 """scikit-learn's own checks, none excused, and what people do with estimators."""
 
-import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

@@ -59,7 +59,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES[name]
-    value = importlib.import_module(f"{home}.{name}") if home == __name__ else getattr(importlib.import_module(home), name)
+    value = (
+        importlib.import_module(f"{home}.{name}") if home == __name__ else getattr(importlib.import_module(home), name)
+    )
     globals()[name] = value
     return value
 

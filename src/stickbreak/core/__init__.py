@@ -1,0 +1,1 @@
+"""The algebra that everything else stands on."""

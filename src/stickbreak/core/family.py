@@ -1,15 +1,15 @@
 """What one cluster looks like: the protocol of an exponential family with its conjugate prior.
 
-A family is a map ``t(x)`` and one convex function ``a``. With the constants folded into ``t`` (its first entry is 1, the
-count), ``log p(x | phi) = <eta(phi), t(x)> + log h(x)``, and the conjugate prior is
+A family is a map ``t(x)`` and one convex function ``a``. With the constants folded into ``t`` (its first entry is 1,
+the count), ``log p(x | phi) = <eta(phi), t(x)> + log h(x)``, and the conjugate prior is
 ``p(phi | lam) = exp(<lam, eta(phi)> - a(lam))`` (Hughes & Sudderth 2013, eq. 2). Then
 
 - the posterior of a cluster is ``lam_k = lam_0 + S_k``,
 - ``E[eta] = grad a(lam_k)`` scores rows: one matrix product,
 - ``log p(x | rows of k) = log h(x) + a(lam_k + t(x)) - a(lam_k)`` is the predictive density.
 
-A family object starts *free*, its hyperparameters given or left to the data, and is *bound* to data by `Family.bind`, which
-fills in what was left open. Only bound families can do arithmetic.
+A family object starts *free*, its hyperparameters given or left to the data, and is *bound* to data by `Family.bind`,
+which fills in what was left open. Only bound families can do arithmetic.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Family(ABC):
         """Draw rows from the predictive distribution of one cluster, ``lam`` of shape (P,)."""
 
     @abstractmethod
-    def embed(self, rows: Rows) -> Floats:
-        """Place rows in a space in which Euclidean distance is a fair first idea of unlikeness."""
+    def embed(self, rows: Rows) -> Any:
+        """Place rows, dense or CSR, in a space in which Euclidean distance is a fair first idea of unlikeness."""
 
     def predictive(self, rows: Rows, lam: Floats) -> Floats:
         """Log posterior predictive density of each row in each of K clusters, of shape (n, K).
@@ -136,5 +136,3 @@ class Family(ABC):
 
 def _dense(rows: Rows) -> Dense:
     return rows if isinstance(rows, np.ndarray) else rows.toarray()
-
-

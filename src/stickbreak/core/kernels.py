@@ -1,8 +1,8 @@
 """Compiled loops: where a profile showed that NumPy's passes over memory were the cost.
 
 `sparse_softmax` turns scores into responsibilities and keeps of each row only those that a double can tell from zero:
-with ``r < e^-40`` of the largest left out, the sum that normalises a row is the same to its last bit, and summaries cost what
-the clusters that matter cost. The plain versions are in the tests, as oracles.
+with ``r < e^-40`` of the largest left out, the sum that normalises a row is the same to its last bit, and summaries
+cost what the clusters that matter cost. The plain versions are in the tests, as oracles.
 """
 
 # mypy: disable-error-code="untyped-decorator"
@@ -168,8 +168,8 @@ def _spread(start, cluster, value, out):  # type: ignore[no-untyped-def]  # noqa
 def pack_outer(z, linear, packed):  # type: ignore[no-untyped-def]  # noqa: ANN201
     """Write ``[1, z, z_i z_j for i <= j]`` for each row, or ``[1, z_i z_j for i <= j]`` if not ``linear``.
 
-    Runs of products are short, so they are written in whole vectors of eight: what runs over a run's end is written over
-    by the next run or row. Rows with too little behind them are written number by number.
+    Runs of products are short, so they are written in whole vectors of eight: what runs over a run's end is written
+    over by the next run or row. Rows with too little behind them are written number by number.
     """
     n, d = z.shape
     width = packed.shape[1]

@@ -79,9 +79,7 @@ class Mixture:
         """Rows to work on at once."""
         return self.family.tile_rows(n_clusters)
 
-    def summarize(
-        self, rows: Rows, weight: Floats, posterior: Posterior, limit: int, workspace: Workspace
-    ) -> Summary:
+    def summarize(self, rows: Rows, weight: Floats, posterior: Posterior, limit: int, workspace: Workspace) -> Summary:
         """Local step and summary step over some rows, a tile at a time (eq. 7 and 9)."""
         stats = np.zeros((posterior.n_clusters, len(self.family.prior_natural)))
         entropy = np.zeros(posterior.n_clusters)
@@ -104,7 +102,8 @@ class Mixture:
             self.family.collect(self.family.encode(rows[low:high], workspace), resp.between(low, high), stats)
         weight = resp.row_sums()
         shares = resp.value / np.repeat(weight, np.diff(resp.start))
-        entropy = np.bincount(resp.cluster, -resp.value * np.log(shares), minlength=len(ids))
+        entropy = np.zeros(len(ids))
+        np.add.at(entropy, resp.cluster, -resp.value * np.log(shares))
         return Summary(stats, entropy, float(weight @ self.family.log_base(rows)), ids)
 
     def bound(self, s: Summary) -> float:
@@ -114,9 +113,9 @@ class Mixture:
     def bound_at(self, local: Summary, at: Summary) -> float:
         """Evidence lower bound of assignments that gave one summary and global factors that come from another.
 
-        With ``c`` and ``S`` the local sums and ``c'``, ``S'`` those behind the global factors, every term is linear in the
-        local sums: ``L = L(S') + <E[eta], S - S'> + <E[log w], c - c'>``, with the local entropy and base measure.
-        Stochastic inference needs this, its global factors being at no summary's optimum.
+        With ``c`` and ``S`` the local sums and ``c'``, ``S'`` those behind the global factors, every term is linear
+        in the local sums: ``L = L(S') + <E[eta], S - S'> + <E[log w], c - c'>``, with the local entropy and base
+        measure. Stochastic inference needs this, its global factors being at no summary's optimum.
         """
         lam = self.natural(at)
         base = float(self.family.log_normalizer(self.family.prior_natural[None])[0])
@@ -129,8 +128,8 @@ class Mixture:
     def log_density(self, rows: Rows, s: Summary) -> Floats:
         """Log posterior predictive density of each row, in nats.
 
-        ``sum_k E[w_k] p(x | rows of k) + E[w_unseen] p(x)``: q's own leftover mass goes to a cluster not yet seen, so that
-        the density integrates to one (compare Kurihara et al. 2006, eq. 10).
+        ``sum_k E[w_k] p(x | rows of k) + E[w_unseen] p(x)``: q's own leftover mass goes to a cluster not yet seen, so
+        that the density integrates to one (compare Kurihara et al. 2006, eq. 10).
         """
         shares = self.prior.shares(s.counts)
         lam = np.vstack([self.natural(s), self.family.prior_natural])

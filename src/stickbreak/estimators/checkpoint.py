@@ -125,8 +125,8 @@ class Keeper:
         other = [name for name, mine in self._identity.items() if plain(mine) != plain(theirs.get(name))]
         if other and self._checkpoint is not None:
             raise InputError(
-                f"{self._checkpoint.path} was written by another fit: {', '.join(other)} differ. Go on with the data and "
-                "options it was begun with, or give another path, or delete the file."
+                f"{self._checkpoint.path} was written by another fit: {', '.join(other)} differ. Go on with the data "
+                "and options it was begun with, or give another path, or delete the file."
             )
 
     def due(self, *, lap_done: bool) -> bool:
@@ -154,4 +154,3 @@ class Keeper:
         }
         write(self._checkpoint.path, "checkpoint", record)
         self._last = time.monotonic()
-

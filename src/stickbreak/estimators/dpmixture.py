@@ -23,6 +23,7 @@ from stickbreak.errors import OptionError
 from stickbreak.estimators import fitting
 from stickbreak.estimators.checkpoint import read_checkpoint
 from stickbreak.estimators.entry import opened
+from stickbreak.estimators.history import History
 from stickbreak.estimators.options import Options, read_family, read_options, read_seed, whole
 from stickbreak.learn.workers import Crew, tasks
 
@@ -31,26 +32,28 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
     """Mixture of any exponential family under a Dirichlet process or a related prior.
 
     Clusters are found by variational inference whose bound on the log evidence is exact, every constant included, and
-    never falls (Hughes & Sudderth 2013). Data may be arrays, frames, memory maps, files of any size, or iterables of blocks.
+    never falls (Hughes & Sudderth 2013). Data may be arrays, frames, memory maps, files of any size, or iterables of
+    blocks.
 
     Parameters
     ----------
     family : str or Family, default="gaussian"
-        What one cluster looks like: "gaussian", "zero-mean-gaussian", "diagonal-gaussian", "multinomial", "categorical",
-        "bernoulli", "poisson", "mixed" (a table as it is), or an object from `stickbreak.families` with its prior's
-        parameters.
+        What one cluster looks like: "gaussian", "zero-mean-gaussian", "diagonal-gaussian", "multinomial",
+        "categorical", "bernoulli", "poisson", "mixed" (a table as it is), or an object from `stickbreak.families`
+        with its prior's parameters.
     prior : str or AllocationPrior, optional
-        How mass is shared out: "dirichlet-process" (the default), "beta-sticks", "pitman-yor", "finite-dirichlet", or an
-        object from `stickbreak.priors`.
+        How mass is shared out: "dirichlet-process" (the default), "beta-sticks", "pitman-yor", "finite-dirichlet", or
+        an object from `stickbreak.priors`.
     concentration : float or "learn", default=1.0
         Readiness for new clusters; learned under a Gamma(1, 1) prior if so asked.
     algorithm : {"memoized", "full", "stochastic"}, default="memoized"
-        Memoized: block by block, every step raising the bound. Full: all rows, then all clusters. Stochastic: noisy steps.
+        Memoized: block by block, every step raising the bound. Full: all rows, then all clusters. Stochastic: noisy
+        steps.
     n_components : int, default=20
         Largest number of clusters (the truncation).
     init : str, array, model or start, default="k-means++"
-        "k-means++", "random", "best-of-10", an array of labels or of responsibilities, a fitted model, or an object such as
-        ``BestOf(5)``.
+        "k-means++", "random", "best-of-10", an array of labels or of responsibilities, a fitted model, or an object
+        such as ``BestOf(5)``.
     n_blocks : int or "auto", default="auto"
         Blocks that the data are visited in.
     max_iter : int, default=100
@@ -230,10 +233,10 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
     def _warn(self, outcome: fitting.Outcome, options: Options) -> None:
         if outcome.interrupted:
             warnings.warn(f"{outcome.interrupted}; the model is usable as it is.", UserWarning, stacklevel=3)
-        elif not outcome.converged and outcome.history and outcome.history[-1].lap >= options.max_iter and options.tol > 0:
+        elif not outcome.converged and len(outcome.history) >= options.max_iter and options.tol > 0:
             warnings.warn(
-                f"the bound still rises by {options.tol:g} nats a row and lap or more after max_iter={options.max_iter} laps. "
-                "Raise max_iter or tol, or set tol=0 to run a fixed number of laps.",
+                f"after max_iter={options.max_iter} laps the bound still rises by {options.tol:g} nats a row and lap "
+                "or more. Raise max_iter or tol, or set tol=0 to run a fixed number of laps.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -430,8 +433,8 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         other : DPMixture
             A model of the same family and prior.
         clusters : {"apart", "same"}
-            "apart" keeps the clusters of both side by side; "same" adds cluster to cluster by their ids, for a model that was
-            started from the other (``init=``).
+            "apart" keeps the clusters of both side by side; "same" adds cluster to cluster by their ids, for a model
+            that was started from the other (``init=``).
 
         Returns
         -------
@@ -453,7 +456,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
             if hasattr(self, name):
                 setattr(both, name, getattr(self, name))
         s = s.by_size()
-        both._learn(model, fitting.Outcome(s, model.bound(s), fitting.History()))  # noqa: SLF001
+        both._learn(model, fitting.Outcome(s, model.bound(s), History()))  # noqa: SLF001
         return both
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from stickbreak.core.family import Family
 from stickbreak.data import Source, open_source
 from stickbreak.data.schema import infer_schema
-from stickbreak.errors import SchemaError, did_you_mean
+from stickbreak.errors import InputError, SchemaError, did_you_mean
 from stickbreak.families import Mixed
 
 
@@ -64,13 +64,19 @@ def _in_memory(X: Any) -> bool:
 
 def _validated(estimator: Any, X: Any, family: Family, *, reset: bool) -> Any:
     if sparse.issparse(X) and not family.allows_sparse:
-        raise TypeError(
-            f'Sparse input is not supported by family="{family.name}": use X.toarray(), or family="multinomial" for counts.'
+        raise InputError(
+            f'Sparse input is not supported by family="{family.name}": use X.toarray(), '
+            'or family="multinomial" for counts.'
         )
     accept = "csr" if family.allows_sparse else False
-    return validate_data(
-        estimator, X, reset=reset, accept_sparse=accept, dtype=[np.float64, np.float32], ensure_all_finite=False
-    )
+    try:
+        return validate_data(
+            estimator, X, reset=reset, accept_sparse=accept, dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    except ValueError as error:
+        text = "could not convert string" in str(error)
+        hint = ' A table with text in it goes with family="mixed".' if text else ""
+        raise InputError(f"{error}{hint}") from error
 
 
 def _remember(estimator: Any, source: Source) -> None:
@@ -86,8 +92,8 @@ def _compare(estimator: Any, source: Source) -> None:
     """Raise an error if the columns are not those of the fit."""
     if source.n_columns != estimator.n_features_in_:
         raise SchemaError(
-            f"X has {source.n_columns} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input."
+            f"X has {source.n_columns} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
         )
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or source.names is None or list(names) == list(source.names):

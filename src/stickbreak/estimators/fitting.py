@@ -14,11 +14,11 @@ from stickbreak.core.mixture import Mixture
 from stickbreak.core.summary import Summary
 from stickbreak.data import Partition, Source
 from stickbreak.data.profile import Profile, profile
+from stickbreak.errors import OptionError
 from stickbreak.estimators.checkpoint import Checkpoint, Keeper, fingerprint
 from stickbreak.estimators.history import History, Lap
 from stickbreak.estimators.options import Options, read_weights
 from stickbreak.estimators.progress import Watcher, watcher
-from stickbreak.errors import OptionError
 from stickbreak.learn import memoized, starts, stochastic
 from stickbreak.learn.events import BlockDone, Event, LapDone, RunState
 from stickbreak.learn.workers import Crew, Weights
@@ -108,12 +108,15 @@ def moved(fitted: Any, family: Family) -> Summary:
     theirs: Family = fitted.family_
     if type(theirs) is not type(family) or theirs.n_columns != family.n_columns:
         raise OptionError(
-            f"a {theirs.name} model of {theirs.n_columns} columns doesn't fit a {family.name} model of {family.n_columns}."
+            f"a {theirs.name} model of {theirs.n_columns} columns doesn't fit a {family.name} model of "
+            f"{family.n_columns}."
         )
     return replace(s, stats=family.recentred(s.stats, fitted.family_))
 
 
-def fit(job: Job, init: Any, rng: np.random.Generator, crew: Crew, checkpoint: Checkpoint | None, verbose: Any) -> Outcome:
+def fit(
+    job: Job, init: Any, rng: np.random.Generator, crew: Crew, checkpoint: Checkpoint | None, verbose: Any
+) -> Outcome:
     """Run to convergence, to the last lap, or until somebody stops it."""
     identity = fingerprint(job.model, job.options, job.blocks, job.profile, job.weights.values)
     keeper = Keeper(checkpoint, identity)
@@ -172,7 +175,8 @@ class _Run:
         self.watch.lap(lap)
         if self.keeper.due(lap_done=True) or self.converged or lap.lap == self.job.options.max_iter:
             self.keeper.keep(self.state, self.history, converged=self.converged)
-        return any([callback(lap) is True for callback in self.job.options.callbacks])
+        answers = [callback(lap) for callback in self.job.options.callbacks]
+        return any(answer is True for answer in answers)
 
     def _has_converged(self, lap: Lap) -> bool:
         """Gain in the bound per row and lap below the tolerance: the same question for any number of rows."""

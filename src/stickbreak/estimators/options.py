@@ -89,7 +89,7 @@ def read_prior(prior: Any, concentration: Any, n_components: int) -> AllocationP
     learn = _is(concentration, "learn")
     if isinstance(concentration, str) and not learn:
         raise unknown_option("concentration", concentration, ["learn"])
-    if not learn and not (isinstance(concentration, Real) and np.isfinite(concentration) and concentration > 0):
+    if not learn and not (_is_number(concentration) and concentration > 0):
         raise OptionError(f"concentration={concentration!r} must be a positive number or 'learn'.")
     if isinstance(prior, AllocationPrior):
         if not learn and concentration != 1.0:
@@ -125,9 +125,9 @@ def read_callbacks(callbacks: Any) -> tuple[Callback, ...]:
     """Turn one callback or several into a tuple."""
     if callbacks is None:
         return ()
-    given = (callbacks,) if callable(callbacks) else tuple(callbacks)
+    given = tuple(callbacks) if isinstance(callbacks, (list, tuple)) else (callbacks,)
     if not all(callable(c) for c in given):
-        raise OptionError("callbacks must be functions of one argument, a Lap.")
+        raise OptionError(f"callbacks={callbacks!r} must be functions of one argument, a Lap.")
     return given
 
 
@@ -180,9 +180,13 @@ def whole(name: str, value: Any, *, also: str = "") -> int:
 
 def number(name: str, value: Any) -> float:
     """Check a number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not value >= 0 or not np.isfinite(value):
+    if not _is_number(value) or value < 0:
         raise OptionError(f"{name}={value!r} must be a number of at least 0.")
     return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
 def _is(value: Any, word: str) -> bool:

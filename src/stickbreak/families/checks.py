@@ -77,5 +77,5 @@ def require_width(found: int, expected: int) -> None:
 
 
 def scale_of(variance: Floats) -> Floats:
-    """Each column's variance, 1 for columns that never vary (any positive number would do: no assignment depends on it)."""
+    """Each column's variance, and 1 for columns that never vary: there, no assignment depends on it."""
     return np.where(variance > 0, variance, 1.0)

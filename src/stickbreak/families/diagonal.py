@@ -1,9 +1,11 @@
 """Gaussian with independent columns, normal-gamma prior; single cells may be missing.
 
-Column by column, with ``z = x - origin`` and ``o = 1`` where the cell is there: ``t(x) = [1, o, z, z^2]``,
-``eta = [0, (log tau - tau mu^2) / 2, tau mu, -tau / 2]``, ``log h = -o/2 log 2 pi``. The prior
-``lam = [0, kappa, kappa m, 2 b + kappa m^2]`` has shape ``a = (kappa - kappa_0 + dof) / 2``: it is the normal-Wishart prior of one
-column, with ``nu = 2 a`` and ``B = 2 b``.
+Column by column, with ``z = x - origin`` and ``o = 1`` where the cell is there:
+
+- ``t(x) = [1, o, z, z^2]``, ``eta = [0, (log tau - tau mu^2) / 2, tau mu, -tau / 2]``, ``log h = -o/2 log 2 pi``;
+- the prior ``lam = [0, kappa, kappa m, 2 b + kappa m^2]`` has shape ``a = (kappa - kappa_0 + dof) / 2``.
+
+It is the normal-Wishart prior of one column, with ``nu = 2 a`` and ``B = 2 b``.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class DiagonalGaussian(Family):
 
     def log_base(self, rows: Rows) -> Floats:
         """``-log(2 pi) / 2`` for each cell that is there."""
-        return np.asarray(np.count_nonzero(~np.isnan(rows), axis=1) * (-np.log(2 * np.pi) / 2))
+        return np.asarray(np.count_nonzero(~np.isnan(np.asarray(rows)), axis=1) * (-np.log(2 * np.pi) / 2))
 
     def _posterior(self, lam: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Kappa, mean, shape a and rate b, each of shape (K, D)."""

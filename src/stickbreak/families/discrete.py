@@ -54,8 +54,8 @@ class Bernoulli(Family):
             column = int(np.flatnonzero(wrong)[0])
             raise DataError(
                 f'family="bernoulli" takes zeros and ones, but {profile.label(column)} ranges from '
-                f"{profile.low[column]:g} to {profile.high[column]:g}. Negative values in data, fractions and larger counts "
-                'have other families: "gaussian", "poisson".',
+                f"{profile.low[column]:g} to {profile.high[column]:g}. Negative values in data, fractions and larger "
+                'counts have other families: "gaussian", "poisson".',
                 column=column,
             )
 

@@ -1,9 +1,13 @@
 r"""Gaussians with full covariance: any mean (normal-Wishart prior), or mean zero (Wishart prior).
 
-With ``z = x - origin``, ``t(x) = [1, z, z z^T]``, ``eta = [(log|Lambda| - mu^T Lambda mu) / 2, Lambda mu, -Lambda / 2]`` and
-``log h = -D/2 log 2 pi``. The normal-Wishart prior has ``lam = [kappa, kappa m, B + kappa m m^T]``; its degrees of freedom grow by
-the same count as ``kappa``, so that ``nu = kappa + (nu_0 - kappa_0)``. Rows are moved to an origin near their mean once,
-because second moments lose ``eps (distance / spread)^2``.
+With ``z = x - origin``:
+
+- ``t(x) = [1, z, z z^T]``, ``log h = -D/2 log 2 pi``,
+- ``eta = [(log|Lambda| - mu^T Lambda mu) / 2, Lambda mu, -Lambda / 2]``,
+- the normal-Wishart prior has ``lam = [kappa, kappa m, B + kappa m m^T]``; its degrees of freedom grow by the same
+  count as ``kappa``, so that ``nu = kappa + (nu_0 - kappa_0)``.
+
+Rows are moved to an origin near their mean once, because second moments lose ``eps (distance / spread)^2``.
 """
 
 from __future__ import annotations
@@ -98,7 +102,8 @@ class FullCovariance(Family):
         linear = np.einsum("kde,ke->kd", precision, m)
         first = self._expected_constant(nu, chol, inverse_kappa) - np.einsum("kd,kd->k", linear, m) / 2.0
         quadratic = wishart.pack_natural(precision) / -2.0
-        return np.concatenate([first[:, None], linear, quadratic] if self._linear else [first[:, None], quadratic], axis=1)
+        parts = [first[:, None], linear, quadratic] if self._linear else [first[:, None], quadratic]
+        return np.concatenate(parts, axis=1)
 
     def _expected_constant(self, nu: Floats, chol: Floats, inverse_kappa: Floats) -> Floats:
         d = self.n_columns
@@ -314,7 +319,7 @@ class ZeroMeanGaussian(FullCovariance):
         return wishart.draw_student(m[0], wishart.cholesky(b)[0], float(nu[0]), 1.0, n, rng)
 
     def embed(self, rows: Rows) -> Floats:
-        """Lengths along fixed random directions: a row and its negative are alike, and so are rows of like covariance."""
+        """Lengths along fixed random directions, in which a row and its negative are alike."""
         z = np.asarray(rows) / np.sqrt(np.diagonal(self.scatter))
         directions = np.random.default_rng(0).standard_normal((z.shape[1], min(4 * z.shape[1], 256)))
         return np.asarray(np.abs(z @ directions))

@@ -1,6 +1,7 @@
 """Rows of counts that share one set of probabilities: documents, baskets, histograms; dense or CSR.
 
-``t(x) = [1, x]``, ``eta = [0, log p]``, ``log h = log n! - sum_v log x_v!`` with ``n = sum_v x_v``; the prior is a symmetric Dirichlet.
+``t(x) = [1, x]``, ``eta = [0, log p]``, ``log h = log n! - sum_v log x_v!`` with ``n = sum_v x_v``; the prior is a
+symmetric Dirichlet.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ class _Counts(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows) -> _Counts:
-        return cls(
-            rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)  # type: ignore[union-attr]
-        )  # fmt: skip
+        csr: Any = rows
+        return cls(csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64))
 
     @property
     def row(self) -> Ints:
@@ -126,7 +126,7 @@ class Multinomial(Family):
             for k, p in enumerate(prior):
                 at = p[counts.indices]
                 out[:, k] = counts.sum_rows(gammaln(at + counts.data) - gammaln(at))
-        return out + gammaln(whole) - gammaln(whole + total[:, None]) + self.log_base(rows)[:, None]
+        return np.asarray(out + gammaln(whole) - gammaln(whole + total[:, None]) + self.log_base(rows)[:, None])
 
     def describe(self, lam: Floats) -> dict[str, Any]:
         """Expected probability of each column."""
@@ -137,12 +137,13 @@ class Multinomial(Family):
         totals = rng.poisson(known(self.row_total, "row_total"), size=n)
         return rng.multinomial(totals, rng.dirichlet(lam[1:], size=n)).astype(np.float64)
 
-    def embed(self, rows: Rows) -> Floats:
+    def embed(self, rows: Rows) -> Any:
         """Square roots of the shares (Hellinger), which have length one."""
         total = np.maximum(np.asarray(rows.sum(axis=1), dtype=np.float64).reshape(-1, 1), 1.0)
         if isinstance(rows, np.ndarray):
             return np.asarray(np.sqrt(rows / total))
-        return rows.multiply(1 / total).sqrt().tocsr()  # type: ignore[no-any-return]
+        shares: Any = rows.multiply(1 / total)
+        return shares.sqrt().tocsr()
 
     # CSR rows stay as they are.
 

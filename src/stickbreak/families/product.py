@@ -86,12 +86,12 @@ class Product(Family):
 
     def log_base(self, rows: Rows) -> Floats:
         """Sum of the parts' base measures."""
-        return np.sum(self._over_parts(lambda f, x: f.log_base(x), rows), axis=0)
+        return np.asarray(np.sum(self._over_parts(lambda f, x: f.log_base(x), rows), axis=0))
 
     def log_normalizer(self, lam: Floats) -> Floats:
         """Sum of the parts' log-normalizers."""
         halves = zip(self.parts, self._split(lam), strict=True)
-        return np.sum([family.log_normalizer(part) for (_, family), part in halves], axis=0)
+        return np.asarray(np.sum([family.log_normalizer(part) for (_, family), part in halves], axis=0))
 
     def expected_natural(self, lam: Floats) -> Floats:
         """``grad a(lam)``, part by part."""
@@ -102,7 +102,8 @@ class Product(Family):
     def predictive(self, rows: Rows, lam: Floats) -> Floats:
         """Sum of the parts' log predictive densities."""
         each = zip(self.parts, self._split(lam), strict=True)
-        return np.sum([f.predictive(np.asarray(rows)[:, list(c)], part) for (c, f), part in each], axis=0)
+        densities = [f.predictive(np.asarray(rows)[:, list(c)], part) for (c, f), part in each]
+        return np.asarray(np.sum(densities, axis=0))
 
     def describe(self, lam: Floats) -> dict[str, Any]:
         """What each part tells of its columns, as a list with an entry a part."""
@@ -139,8 +140,8 @@ class Mixed:
     """A table as it is: numbers, counts, flags and categories, each column with the family that suits it.
 
     Numbers are modelled by a diagonal Gaussian, counts by a Poisson, flags by a Bernoulli, text and categories by a
-    categorical family. Floats are numbers, whole numbers that are never negative are counts (flags if only 0 and 1 occur),
-    everything that isn't a number is a category; `columns` overrides this.
+    categorical family. Floats are numbers, whole numbers that are never negative are counts (flags if only 0 and 1
+    occur), everything that isn't a number is a category; `columns` overrides this.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Local step for Gaussians of many columns: distances by triangular factors, most of them never computed.
 
-With ``B^-1 = F F^T``, F upper triangular, ``|(x - m)^T F|^2`` is a sum of squares that grows column by column, and its first d
-terms are the Mahalanobis distance in the first d columns alone. So a few columns bound a cluster's score from above, for
-all rows and clusters, at a fraction of the cost; rows are scored in full only by clusters whose bound is within `SUPPORT`
-nats of the best full score, and all others would have got a responsibility of exactly zero.
+With ``B^-1 = F F^T``, F upper triangular, ``|(x - m)^T F|^2`` is a sum of squares that grows column by column, and
+its first d terms are the Mahalanobis distance in the first d columns alone. So a few columns bound a cluster's score
+from above, for all rows and clusters, at a fraction of the cost; rows are scored in full only by clusters whose bound
+is within `SUPPORT` nats of the best full score, and all others would have got a responsibility of exactly zero.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def pack_natural(matrices: Floats) -> Floats:
 def cholesky(matrices: Floats) -> Floats:
     """Lower Cholesky factors of (K, D, D) scatter matrices, which mathematics says are positive definite.
 
-    Where rounding says otherwise (a cluster flat to the last bit), the diagonal is raised by the smallest power of ten times
-    machine epsilon that helps.
+    Where rounding says otherwise (a cluster flat to the last bit), the diagonal is raised by the smallest power of
+    ten times machine epsilon that helps.
     """
     try:
         return np.asarray(np.linalg.cholesky(matrices))
@@ -123,9 +123,7 @@ def mahalanobis(z: Floats, centres: Floats, factors: Floats) -> Floats:
     return out
 
 
-def draw_student(
-    mean: Floats, chol: Floats, nu: float, spread: float, n: int, rng: np.random.Generator
-) -> Floats:
+def draw_student(mean: Floats, chol: Floats, nu: float, spread: float, n: int, rng: np.random.Generator) -> Floats:
     """Draw n rows of the predictive Student t with ``nu + 1 - D`` degrees of freedom."""
     d = len(mean)
     free = nu + 1 - d

@@ -27,8 +27,8 @@ def memoized(
 ) -> Iterator[Event]:
     """Visit all blocks again and again, in a fresh random order each lap.
 
-    After every lap the bound is exact and not below the last one's: each local and each global step raises it, and so does
-    putting the largest cluster first.
+    After every lap the bound is exact and not below the last one's: each local and each global step raises it, and so
+    does putting the largest cluster first.
 
     Parameters
     ----------

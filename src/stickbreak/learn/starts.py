@@ -1,9 +1,9 @@
 """Where a run begins: the sums that its first global step follows from.
 
-A start needs no pass over the data unless responsibilities are given for all of it: seeds are found on a sample of rows, the
-sample's rows go to their nearest seeds, and their sums are scaled up. (A cluster started from its seed's row alone would
-have a tiny covariance.) Rows of the sample that are alike are put together and ordered by content, so that a row of weight 2
-starts a run just as the row twice does.
+A start needs no pass over the data unless responsibilities are given for all of it: seeds are found on a sample of
+rows, the sample's rows go to their nearest seeds, and their sums are scaled up. (A cluster started from its seed's
+row alone would have a tiny covariance.) Rows of the sample that are alike are put together and ordered by content, so
+that a row of weight 2 starts a run just as the row twice does.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class BestOf:
     """
 
     n: int = 10
-    start: Start = KMeansPlusPlus()  # noqa: RUF009 - frozen
+    start: Start = KMeansPlusPlus()
     laps: int = 5
 
     def __post_init__(self) -> None:
@@ -136,9 +136,7 @@ def seeded(
     return s.scaled(weights.total(known_rows(source)) / float(sample.weight.sum()))
 
 
-def draw_sample(
-    source: Source, weights: Weights, model: Mixture, n_clusters: int, rng: np.random.Generator
-) -> Sample:
+def draw_sample(source: Source, weights: Weights, model: Mixture, n_clusters: int, rng: np.random.Generator) -> Sample:
     """Draw rows without replacement, all of them if the data are small, and put like rows together."""
     n = known_rows(source)
     room = SAMPLE_BYTES // (8 * max(len(model.family.prior_natural) // 8, source.n_columns))
@@ -156,23 +154,25 @@ def draw_sample(
 
 
 def distinct(rows: Rows, weight: Floats) -> Sample:
-    """Put rows of the same content together, adding their weights; rows without weight are left out."""
+    """Put rows of the same content together, adding their weights; rows without weight are left out.
+
+    Their order is that of their values, column by column: units of measurement don't change it, nor does precision.
+    """
     rows, weight = rows[weight > 0], weight[weight > 0]
     if isinstance(rows, np.ndarray):
-        flat = np.ascontiguousarray(rows)
-        keys = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).ravel()
+        values = np.nan_to_num(np.asarray(rows, dtype=np.float64), nan=np.inf) + 0.0
+        _, first, group = np.unique(values, axis=0, return_index=True, return_inverse=True)
     else:
         rows.sort_indices()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-        text = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends]
-        keys = np.array(text, dtype=object)
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    return Sample(rows[first], np.bincount(group.ravel(), weight))
+        keys = [rows.indices[a:b].tobytes() + rows.data[a:b].astype(np.float64).tobytes() for a, b in ends]
+        _, first, group = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
+    together = np.zeros(len(first))
+    np.add.at(together, group.ravel(), weight)
+    return Sample(rows[first], together)
 
 
-def from_labels(
-    labels: Ints, source: Source, weights: Weights, model: Mixture, crew: Crew
-) -> Summary:
+def from_labels(labels: Ints, source: Source, weights: Weights, model: Mixture, crew: Crew) -> Summary:
     """Begin from a given cluster for each row; rows labelled -1 are left out."""
     given = np.asarray(labels)
     if not np.issubdtype(given.dtype, np.integer):
@@ -184,18 +184,18 @@ def from_labels(
     place[given >= 0] = position
 
     def rows_of(where: slice) -> Floats:
-        return (place[where][:, None] == np.arange(len(names))).astype(np.float64)
+        return np.asarray(place[where][:, None] == np.arange(len(names)), dtype=np.float64)
 
     return _from_given(rows_of, len(given), len(names), source, weights, model, crew)
 
 
-def from_responsibilities(
-    resp: Floats, source: Source, weights: Weights, model: Mixture, crew: Crew
-) -> Summary:
+def from_responsibilities(resp: Floats, source: Source, weights: Weights, model: Mixture, crew: Crew) -> Summary:
     """Begin from given responsibilities, one row for each row of the data."""
     given = np.asarray(resp, dtype=np.float64)
     if not np.all(np.isfinite(given)) or np.any(given < 0) or not np.allclose(given.sum(axis=1), 1, atol=1e-6):
-        raise OptionError("init holds responsibilities that are negative, not finite, or don't add up to one in each row.")
+        raise OptionError(
+            "init holds responsibilities that are negative, not finite, or don't add up to one in each row."
+        )
 
     def rows_of(where: slice) -> Floats:
         chosen = given[where]

@@ -77,7 +77,7 @@ def stochastic(
     whole = weights.total(n_rows)
     while True:
         state.begin_lap(n_blocks, shuffled=blocks.random_access)
-        for b, pieces in blocks.visit(state.remaining().tolist()):
+        for _, pieces in blocks.visit(state.remaining().tolist()):
             part = crew.summarize(model, pieces, weights, model.posterior(state.total), limit)
             rho = rate(state.lap * n_blocks + state.position + 1)
             mass = float(part.counts.sum())
@@ -90,13 +90,13 @@ def stochastic(
         state.lap += 1
         bound = None
         if state.lap % evaluate_every == 0:
-            bound = model.bound_at(sweep(model, blocks, weights, crew, model.posterior(state.total), limit), state.total)
+            bound = model.bound_at(
+                sweep(model, blocks, weights, crew, model.posterior(state.total), limit), state.total
+            )
         yield LapDone(state.lap, state.total.n_clusters, bound)
 
 
-def sweep(
-    model: Mixture, blocks: Partition, weights: Weights, crew: Crew, posterior: Posterior, limit: int
-) -> Summary:
+def sweep(model: Mixture, blocks: Partition, weights: Weights, crew: Crew, posterior: Posterior, limit: int) -> Summary:
     """Summarize all blocks under one posterior."""
     order = list(range(len(blocks.sizes)))
     parts = [crew.summarize(model, pieces, weights, posterior, limit) for _, pieces in blocks.visit(order)]

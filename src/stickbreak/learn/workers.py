@@ -1,7 +1,8 @@
 """Worker threads: rows in tasks whose bounds depend on the data alone, sums taken in the tasks' order.
 
-The result is the same bits for any number of workers. BLAS runs single-threaded inside: threads within threads were seen
-to cost ten to a hundred times on two cores. Compiled loops and BLAS let go of Python's lock, so threads are enough.
+The result is the same bits for any number of workers. BLAS runs single-threaded inside: threads within threads were
+seen to cost ten to a hundred times on two cores. Compiled loops and BLAS let go of Python's lock, so threads are
+enough.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ class FiniteDirichlet(Concentrated):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(concentration=self.concentration, n_components=self.n_components)
+        require_positive("concentration", self.concentration)
+        if self.n_components is not None:
+            require_positive("n_components", self.n_components)
 
     def _each(self, concentration: Floats, counts: Floats) -> tuple[Floats, int]:
         n = self.n_components

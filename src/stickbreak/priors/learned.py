@@ -1,7 +1,7 @@
 r"""A concentration that is learned under a gamma prior, its terms in the bound.
 
-Blei & Jordan 2006 (section 6) give alpha a gamma prior and a factor q(alpha) = Gamma independent of the sticks. Here the
-sticks' factor may depend on alpha: ``q(alpha) q(v | alpha)``. The best such q is found in closed form but for one
+Blei & Jordan 2006 (section 6) give alpha a gamma prior and a factor q(alpha) = Gamma independent of the sticks. Here
+the sticks' factor may depend on alpha: ``q(alpha) q(v | alpha)``. The best such q is found in closed form but for one
 integral over one number,
 
     evidence(N) = log \int p(alpha) exp(evidence(N | alpha)) d alpha,
@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from stickbreak.core.allocation import AllocationPrior
 from stickbreak.core.arrays import Floats
+from stickbreak.errors import OptionError
 from stickbreak.priors.sticks import Concentrated, DirichletProcess, require_positive
 
-_SPAN = np.linspace(-60.0, 60.0, 241)
-_NODES = 161
+_WIDEST = (-690.0, 60.0)
+_SEARCH_NODES = 81
+_LEAST_NODES, _WIDEST_STEP = 161, 0.2
 _NEGLIGIBLE = 45.0
+_LEAST_SHAPE = 0.065
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,32 @@ class LearnedConcentration(AllocationPrior):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(shape=self.shape, rate=self.rate)
+        require_positive("shape", self.shape)
+        require_positive("rate", self.rate)
+        if self.shape < _LEAST_SHAPE:
+            raise OptionError(f"shape={self.shape!r}: below {_LEAST_SHAPE} doubles don't reach the prior's lower tail.")
 
     def _grid(self, counts: Floats) -> tuple[Floats, Floats, float]:
         """Nodes, their normalised weights under q(alpha), and the log of the integral."""
-        coarse = self._log_integrand(_SPAN, counts)
-        alive = np.flatnonzero(coarse > coarse.max() - _NEGLIGIBLE)
-        low, high = _SPAN[max(alive[0] - 1, 0)], _SPAN[min(alive[-1] + 1, len(_SPAN) - 1)]
-        u = np.linspace(low, high, _NODES)
+        low, high = self._support(counts)
+        u = np.linspace(low, high, max(_LEAST_NODES, int((high - low) / _WIDEST_STEP)))
         values = self._log_integrand(u, counts)
-        whole = float(logsumexp(values))
-        return np.exp(u), np.exp(values - whole), whole + float(np.log(u[1] - u[0]))
+        top = float(values.max())
+        q = np.exp(values - top)
+        whole = float(q.sum())
+        return np.exp(u), q / whole, top + float(np.log(whole * (u[1] - u[0])))
+
+    def _support(self, counts: Floats) -> tuple[float, float]:
+        """Find where the integrand is not negligible, by closing in on its one peak."""
+        low, high = _WIDEST
+        while True:
+            u = np.linspace(low, high, _SEARCH_NODES)
+            values = self._log_integrand(u, counts)
+            alive = np.flatnonzero(values > values.max() - _NEGLIGIBLE)
+            closer = u[max(alive[0] - 1, 0)], u[min(alive[-1] + 1, _SEARCH_NODES - 1)]
+            if closer[1] - closer[0] > 0.5 * (high - low):
+                return float(closer[0]), float(closer[1])
+            low, high = closer
 
     def _log_integrand(self, u: Floats, counts: Floats) -> Floats:
         # In u = log alpha: the density of the gamma prior times alpha, and the evidence given alpha.

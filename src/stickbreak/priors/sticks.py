@@ -11,8 +11,9 @@ which is zero for sticks with nothing on or behind them: the truncation is neste
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma
@@ -22,11 +23,10 @@ from stickbreak.core.arrays import Floats
 from stickbreak.errors import OptionError
 
 
-def require_positive(**values: float | None) -> None:
-    """Raise an error that names the first value which isn't a positive finite number."""
-    for name, value in values.items():
-        if value is not None and not (np.isscalar(value) and np.isfinite(value) and value > 0):
-            raise OptionError(f"{name}={value!r} must be a positive number.")
+def require_positive(name: str, value: float) -> None:
+    """Raise an error that names a value which isn't a positive finite number."""
+    if not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:
+        raise OptionError(f"{name}={value!r} must be a positive number.")
 
 
 class Concentrated(AllocationPrior):
@@ -36,10 +36,6 @@ class Concentrated(AllocationPrior):
     """
 
     concentration: float
-
-    def at(self, concentration: float) -> Self:
-        """Return this prior with another concentration."""
-        return replace(self, concentration=concentration)
 
     @abstractmethod
     def evidence_at(self, concentration: Floats, counts: Floats) -> Floats:
@@ -59,11 +55,11 @@ class Concentrated(AllocationPrior):
 
     def expected_log_weights(self, counts: Floats) -> Floats:
         """``E[log w_k]`` of each cluster."""
-        return self.expected_log_weights_at(np.array([self.concentration]), counts)[0]
+        return np.asarray(self.expected_log_weights_at(np.array([self.concentration]), counts)[0])
 
     def shares(self, counts: Floats) -> Floats:
         """``E[w_k]`` of each cluster and, last, of all clusters not yet seen."""
-        return self.shares_at(np.array([self.concentration]), counts)[0]
+        return np.asarray(self.shares_at(np.array([self.concentration]), counts)[0])
 
 
 class StickBreaking(Concentrated):
@@ -120,7 +116,7 @@ class DirichletProcess(StickBreaking):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(concentration=self.concentration)
+        require_positive("concentration", self.concentration)
 
     def sticks(self, concentration: Floats, n: int) -> tuple[Floats, Floats]:
         """Prior parameters of the sticks."""
@@ -151,7 +147,8 @@ class BetaSticks(StickBreaking):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(first=self.first, concentration=self.concentration)
+        require_positive("first", self.first)
+        require_positive("concentration", self.concentration)
 
     def sticks(self, concentration: Floats, n: int) -> tuple[Floats, Floats]:
         """Prior parameters of the sticks."""

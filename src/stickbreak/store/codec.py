@@ -1,8 +1,8 @@
 """Records to plain trees and arrays, and back: nothing is ever executed on the way.
 
-A tree holds None, booleans, numbers, strings, lists and dictionaries. What is none of these is written as a dictionary with one
-marked key: an array by the name it is kept under, a tuple by its items, one of our own records by its type and fields.
-Only the types listed here can come back.
+A tree holds None, booleans, numbers, strings, lists and dictionaries. What is none of these is written as a
+dictionary with one marked key: an array by the name it is kept under, a tuple by its items, one of our own records by
+its type and fields. Only the types listed here can come back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stickbreak.errors import FormatError
 from stickbreak.learn.starts import BestOf, KMeansPlusPlus, RandomRows
 from stickbreak.learn.stochastic import LearningRate
 
-_TYPES: dict[str, type] = {
+_TYPES: dict[str, Any] = {
     t.__name__: t
     for t in (
         families.Bernoulli,
@@ -73,7 +73,8 @@ def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, dict):
         return _pack_dict(value, arrays)
     if type(value).__name__ in _TYPES and isinstance(value, _TYPES[type(value).__name__]):
-        fields = {f.name: pack(getattr(value, f.name), arrays) for f in dataclasses.fields(value)}
+        record: Any = value
+        fields = {f.name: pack(getattr(record, f.name), arrays) for f in dataclasses.fields(record)}
         return {"$type": type(value).__name__, "fields": fields}
     raise TypeError(f"{type(value).__name__} can't be written to a file.")
 

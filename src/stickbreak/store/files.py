@@ -1,7 +1,7 @@
 """One safetensors file a record: arrays, and in the metadata a tree of everything else, a version and a digest.
 
-Files are written beside their place, flushed to the disk and moved there in one step: whoever looks sees the old file or the
-new one, never half of either, also after SIGKILL or on a full disk.
+Files are written beside their place, flushed to the disk and moved there in one step: whoever looks sees the old file
+or the new one, never half of either, also after SIGKILL or on a full disk.
 """
 
 from __future__ import annotations
