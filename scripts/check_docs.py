@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import stickbreak as sb
@@ -33,6 +34,7 @@ def broken_links(page: Path) -> list[str]:
 def failing_blocks(page: Path) -> list[str]:
     """Run a page's Python blocks and list what fails."""
     namespace: dict[str, object] = {}
+    warnings.simplefilter("error")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:

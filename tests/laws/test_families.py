@@ -178,33 +178,29 @@ def test_single_precision_rows_are_taken_as_their_double_copies(member):
     assert a.log_base == b.log_base
 
 
-@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("name", [name for name in MISSING if name != "product"])
 def test_a_row_without_cells_says_nothing(name):
     member = FAMILIES[name](N, seed=7)
-    model, posterior = setting(member)
-    columns = [3] if name == "product" else list(range(member.rows.shape[1]))
-    x = member.rows[:1].copy()
-    x[:, columns] = np.nan
-    if name == "product":
-        return check_marginal(member, 3, range(3000))
+    _, posterior = setting(member)
+    x = np.full((1, member.rows.shape[1]), np.nan)
     np.testing.assert_array_equal(member.family.stats(x)[0, 1:], 0)
     assert member.family.log_base(x)[0] == 0
     np.testing.assert_allclose(member.family.predictive(x, naturals(member)), 0, atol=1e-14)
-    scores = member.family.scores(posterior.scorer, member.family.encode(x, Workspace()), posterior.log_weights, Workspace())
+    scores = member.family.scores(
+        posterior.scorer, member.family.encode(x, Workspace()), posterior.log_weights, Workspace()
+    )
     np.testing.assert_allclose(scores[0], posterior.log_weights)
-    return None
 
 
-@pytest.mark.parametrize(("name", "column", "values"), [("categorical", 1, range(4)), ("bernoulli", 2, range(2)), ("poisson", 0, range(3000))])
-def test_a_missing_cell_is_summed_over(name, column, values):
-    check_marginal(FAMILIES[name](N, seed=7), column, values)
+CELLS = [("categorical", 1, 4), ("bernoulli", 2, 2), ("poisson", 0, 3000), ("product", 3, 3000)]
 
 
-def check_marginal(member, column, values):
-    x = np.repeat(member.rows[:1], len(values), axis=0)
-    x[:, column] = values
-    lam = naturals(member)
-    missing = x[:1].copy()
+@pytest.mark.parametrize(("name", "column", "most"), CELLS)
+def test_a_missing_cell_is_summed_over(name, column, most):
+    member = FAMILIES[name](N, seed=7)
+    x = np.repeat(member.rows[:1], most, axis=0)
+    x[:, column] = np.arange(most)
+    lam, missing = naturals(member), x[:1].copy()
     missing[:, column] = np.nan
     summed = logsumexp(member.family.predictive(x, lam), axis=0)
     np.testing.assert_allclose(member.family.predictive(missing, lam)[0], summed, atol=1e-8)

@@ -1,5 +1,7 @@
 """A learned concentration: its integral by other means, and what it is never worse than."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,13 +29,15 @@ every_gamma = pytest.mark.parametrize(("shape", "rate"), GAMMAS.values(), ids=GA
 
 def process(alpha, counts):
     """Log evidence of a Dirichlet process's sticks."""
-    behind = np.array([sum(counts[k + 1 :]) for k in range(len(counts))])
+    behind = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
     return np.sum(betaln(1 + counts, alpha + behind) + np.log(alpha))
 
 
 def urn(alpha, counts, n=400):
     """Log evidence of a Dirichlet-multinomial."""
-    return gammaln(alpha) - gammaln(alpha + sum(counts)) + sum(gammaln(alpha / n + c) - gammaln(alpha / n) for c in counts)
+    return (
+        gammaln(alpha) - gammaln(alpha + sum(counts)) + sum(gammaln(alpha / n + c) - gammaln(alpha / n) for c in counts)
+    )
 
 
 def averages(evidence, counts, shape, rate):
@@ -54,7 +58,7 @@ def averages(evidence, counts, shape, rate):
     def over(function):
         parts = [
             integrate.quad(lambda t: function(max(t, 1e-300) ** (1 / shape)), a, b, epsrel=1e-11, limit=50)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            for a, b in pairwise(edges)
         ]
         return sum(parts)
 
@@ -99,8 +103,12 @@ def mean_field(counts, shape, rate):
     log_alpha, alpha = digamma(s) - np.log(r), s / r
     bound = sum(n * a + m * b for n, m, a, b in zip(counts, behind, log_v, log_rest, strict=True))
     # E[log p(v | alpha)] - E[log q(v)] is minus the KL from Beta(1, 1), and what alpha adds.
-    bound += sum(-dirichlet_divergence(q_k, (1.0, 1.0)) + log_alpha + (alpha - 1) * b for q_k, b in zip(q, log_rest, strict=True))
-    gamma_divergence = (s - shape) * digamma(s) - gammaln(s) + gammaln(shape) + shape * np.log(r / rate) + s * (rate - r) / r
+    bound += sum(
+        -dirichlet_divergence(q_k, (1.0, 1.0)) + log_alpha + (alpha - 1) * b for q_k, b in zip(q, log_rest, strict=True)
+    )
+    gamma_divergence = (
+        (s - shape) * digamma(s) - gammaln(s) + gammaln(shape) + shape * np.log(r / rate) + s * (rate - r) / r
+    )
     return bound - gamma_divergence
 
 

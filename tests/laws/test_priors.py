@@ -81,7 +81,9 @@ def test_labels_of_few_rows_add_up_to_one(prior):
     first, second = prior.shares(np.zeros(3)), prior.shares(np.array([1.0, 0.0, 0.0]))
     assert first.sum() == pytest.approx(1)
     pair = [prior.evidence(np.bincount([a, b], minlength=3).astype(float)) for a in range(3) for b in range(3)]
-    beyond = first[-1] + np.exp(logsumexp([prior.evidence(np.eye(3)[a]) + np.log(prior.shares(np.eye(3)[a])[-1]) for a in range(3)]))
+    beyond = first[-1] + np.exp(
+        logsumexp([prior.evidence(np.eye(3)[a]) + np.log(prior.shares(np.eye(3)[a])[-1]) for a in range(3)])
+    )
     assert np.exp(logsumexp(pair)) + beyond == pytest.approx(1)
     assert np.exp(pair[0]) == pytest.approx(first[0] * second[0])
 

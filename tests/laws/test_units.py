@@ -28,7 +28,10 @@ def with_holes(X):
 MAKERS = {
     "gaussian": (families.Gaussian, lambda X: X),
     "diagonal": (families.DiagonalGaussian, with_holes),
-    "product": (lambda: families.Product([((0, 2), families.Gaussian()), ((1,), families.DiagonalGaussian())]), with_holes),
+    "product": (
+        lambda: families.Product([((0, 2), families.Gaussian()), ((1,), families.DiagonalGaussian())]),
+        with_holes,
+    ),
 }
 
 

@@ -72,8 +72,9 @@ class Bernoulli:
 
     def expected_log_likelihood(self, x, q):
         return sum(
-            digamma(a if x_d == 1 else b) - digamma(a + b) for x_d, (a, b) in zip(x, q, strict=True) if not
-            np.isnan(x_d)
+            digamma(a if x_d == 1 else b) - digamma(a + b)
+            for x_d, (a, b) in zip(x, q, strict=True)
+            if not np.isnan(x_d)
         )
 
     def divergence(self, q):

@@ -72,7 +72,12 @@ def zero_mean(n, seed):
 
 def diagonal(n, seed):
     X = with_holes(reals(n, 3, seed), seed)
-    m, kappa, nu, b = np.array([0.5, 1.0, 1.5]), np.array([0.3, 1.0, 2.0]), np.array([3.0, 0.8, 5.0]), np.array([1.0, 2.0, 0.5])
+    m, kappa, nu, b = (
+        np.array([0.5, 1.0, 1.5]),
+        np.array([0.3, 1.0, 2.0]),
+        np.array([3.0, 0.8, 5.0]),
+        np.array([1.0, 2.0, 0.5]),
+    )
     free = families.DiagonalGaussian(dof=nu, scatter=b, mean=m, mean_strength=kappa)
     return Member(X, bind(free, X), normals.NormalGammas(m, kappa, nu, b))
 

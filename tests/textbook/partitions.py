@@ -67,7 +67,8 @@ def finite_urn(n_clusters, concentration):
 
 def log_evidence(X, family, log_probability):
     """Log p(X), exact up to rounding."""
-    terms = []
-    for blocks in partitions(list(range(len(X)))):
-        terms.append(log_probability([len(b) for b in blocks]) + sum(log_marginal(X[b], family) for b in blocks))
-    return float(logsumexp(terms))
+
+    def term(blocks):
+        return log_probability([len(b) for b in blocks]) + sum(log_marginal(X[b], family) for b in blocks)
+
+    return float(logsumexp([term(blocks) for blocks in partitions(list(range(len(X))))]))

@@ -87,7 +87,9 @@ class Wishart:
     def posterior(self, X, r):
         """Supplement eq. (18)."""
         w0, nu0 = self.prior
-        return np.linalg.inv(np.linalg.inv(w0) + sum(r_n * np.outer(x, x) for r_n, x in zip(r, X, strict=True))), nu0 + sum(r)
+        return np.linalg.inv(
+            np.linalg.inv(w0) + sum(r_n * np.outer(x, x) for r_n, x in zip(r, X, strict=True))
+        ), nu0 + sum(r)
 
     def expected_log_likelihood(self, x, q):
         """Supplement eq. (19) and (20)."""

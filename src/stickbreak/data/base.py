@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from stickbreak.core.arrays import Ints, Rows
+    from stickbreak.data.encoding import Schema
 
 PIECE_BYTES = 32 << 20
 """How large a piece may get: small beside any machine's memory, large beside the cost of a call."""
@@ -109,8 +110,11 @@ class Source(ABC):
         Whether the data are held in memory as one array or frame.
     natural_blocks : int or None
         How many blocks an iterable of blocks gives, once that is known; None for data that come in no blocks.
+    schema : Schema or None
+        How the columns become numbers, where they are not numbers already.
     """
 
+    schema: Schema | None = None
     names: tuple[str, ...] | None = None
     n_columns: int
     n_rows: int | None

@@ -56,6 +56,12 @@ def open_source(data: Any, *, columns: Sequence[str] | None = None, schema: Sche
     ...     [piece.rows[:, 0].tolist() for b in range(3) for piece in blocks.pieces(b)]
     [[0.0, 6.0, 12.0, 18.0], [2.0, 8.0, 14.0], [4.0, 10.0, 16.0]]
     """
+    source = _open(data, columns, schema)
+    source.schema = schema
+    return source
+
+
+def _open(data: Any, columns: Sequence[str] | None, schema: Schema | None) -> Source:
     kind = recognise(data)
     if kind == "path":
         return open_path(Path(data), columns=columns, schema=schema)

@@ -59,7 +59,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
     max_iter : int, default=100
         Largest number of laps over the data.
     tol : float, default=1e-5
-        The fit ends when a lap raises the bound by less than so many nats a row.
+        The fit ends when a lap raises the bound by less than so many nats a row; 0 runs all `max_iter` laps.
     resp_per_row : int, optional
         Keep only so many responsibilities of each row; the bound is that of the restricted q.
     learning_rate : (float, float), default=(10.0, 0.6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from stickbreak.core.family import Family
-from stickbreak.data import Source, open_source
-from stickbreak.data.schema import infer_schema
+from stickbreak.data import Schema, Source, infer_schema, open_source
 from stickbreak.errors import InputError, SchemaError, did_you_mean
 from stickbreak.families import Mixed
 
@@ -39,18 +38,29 @@ def opened(estimator: Any, X: Any, family: Family | Mixed, *, reset: bool) -> It
         Rows as numbers, and the family.
     """
     if reset:
-        schema = infer_schema(X, family.kinds) if isinstance(family, Mixed) else None
-        estimator.schema_ = schema
+        estimator.schema_ = _schema_of(X, family)
     if isinstance(family, Mixed):
         family = family.product(estimator.schema_)
     validated = estimator.schema_ is None and _in_memory(X)
     data = _validated(estimator, X, family, reset=reset) if validated else X
-    with open_source(data, schema=estimator.schema_) as source:
+    # A source that somebody else opened is theirs to close.
+    with nullcontext(X) if isinstance(X, Source) else open_source(data, schema=estimator.schema_) as source:
         if reset and not validated:
             _remember(estimator, source)
         elif not validated:
             _compare(estimator, source)
         yield source, family
+
+
+def _schema_of(X: Any, family: Family | Mixed) -> Schema | None:
+    """Find out how the columns of data become numbers; None if they are numbers to begin with."""
+    if isinstance(X, Source):
+        if isinstance(family, Mixed) and X.schema is None:
+            raise InputError(
+                'family="mixed" needs a source with a schema: open_source(data, schema=infer_schema(data)).'
+            )
+        return X.schema
+    return infer_schema(X, family.kinds) if isinstance(family, Mixed) else None
 
 
 def _in_memory(X: Any) -> bool:

@@ -181,7 +181,7 @@ class _Run:
     def _has_converged(self, lap: Lap) -> bool:
         """Gain in the bound per row and lap below the tolerance: the same question for any number of rows."""
         last = next((past for past in reversed(self.history) if past.elbo is not None), None)
-        if last is None or lap.elbo is None or last.elbo is None:
+        if last is None or lap.elbo is None or last.elbo is None or self.job.options.tol == 0:
             return False
         gain = (lap.elbo - last.elbo) / (lap.lap - last.lap)
         return bool(gain / self.job.weight < self.job.options.tol)
@@ -211,7 +211,7 @@ class _Run:
     def farewell(self) -> str:
         """Say how the run ended."""
         how = "converged" if self.converged else "stopped"
-        return f"{how} after {self.state.lap} laps with {self.state.total.n_clusters} clusters"
+        return f"{how} after {self.state.lap} laps with {self.state.total.n_held} clusters"
 
 
 def _n_blocks(source: Source, model: Mixture, options: Options) -> int:

@@ -21,6 +21,11 @@ class Lap:
         Bound of the whole data in nats; None where it wasn't evaluated.
     seconds : float
         Time since the fit began.
+
+    Examples
+    --------
+    >>> Lap(lap=1, n_components=5, elbo=-120.5, seconds=0.1).elbo
+    -120.5
     """
 
     lap: int

@@ -82,7 +82,7 @@ class LapDone:
     lap : int
         Laps done.
     n_components : int
-        Clusters in the model.
+        Clusters that hold rows.
     elbo : float or None
         Bound of the whole data in nats; None where it wasn't evaluated.
     """

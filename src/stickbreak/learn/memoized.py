@@ -63,7 +63,7 @@ def memoized(
         # Added afresh every lap: thousands of subtractions would drift.
         settle(state)
         state.lap += 1
-        yield LapDone(state.lap, state.total.n_clusters, model.bound(state.total))
+        yield LapDone(state.lap, state.total.n_held, model.bound(state.total))
 
 
 def settle(state: RunState) -> None:

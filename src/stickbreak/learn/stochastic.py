@@ -93,7 +93,7 @@ def stochastic(
             bound = model.bound_at(
                 sweep(model, blocks, weights, crew, model.posterior(state.total), limit), state.total
             )
-        yield LapDone(state.lap, state.total.n_clusters, bound)
+        yield LapDone(state.lap, state.total.n_held, bound)
 
 
 def sweep(model: Mixture, blocks: Partition, weights: Weights, crew: Crew, posterior: Posterior, limit: int) -> Summary:

@@ -29,7 +29,8 @@ from stickbreak.errors import OptionError
 
 T = TypeVar("T")
 R = TypeVar("R")
-TILES_A_TASK = 8
+SHARES = 16
+LEAST_ROWS = 256
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -104,7 +105,9 @@ class Crew:
             return model.summarize(rows, weight, posterior, limit, self.workspace)
 
         total = Summary.empty(posterior.ids, len(model.family.prior_natural))
-        for part in self.in_order(work, tasks(pieces, model.tile_rows(posterior.n_clusters))):
+        # A task's result has to be added up: rows enough to make that cheap.
+        least_rows = max(LEAST_ROWS, total.stats.size // 400)
+        for part in self.in_order(work, tasks(pieces, model.tile_rows(posterior.n_clusters), least_rows)):
             total = total + part
         return total
 
@@ -129,12 +132,28 @@ class Weights:
         return float(n_rows) if self.values is None else float(self.values.sum())
 
 
-def tasks(pieces: Iterable[Piece], tile_rows: int) -> Iterator[Piece]:
-    """Cut pieces into tasks of whole tiles: enough of them to share out, each enough to be worth it."""
+def tasks(pieces: Iterable[Piece], tile_rows: int, least_rows: int = LEAST_ROWS) -> Iterator[Piece]:
+    """Cut pieces into tasks of about a tile, evenly and into a number that workers can share.
+
+    Parameters
+    ----------
+    pieces : iterable of Piece
+        The data.
+    tile_rows : int
+        Rows that a worker had best do at once.
+    least_rows : int
+        Rows below which a task is not worth its result.
+
+    Yields
+    ------
+    Piece
+        The tasks. They depend on the data alone, not on the workers.
+    """
     for piece in pieces:
         n = piece.rows.shape[0]
-        tiles = min(max(-(-n // (TILES_A_TASK * tile_rows)), 1), TILES_A_TASK)
-        for low in range(0, n, tiles * tile_rows):
-            high = min(low + tiles * tile_rows, n)
-            start, _, step = piece.where.start, piece.where.stop, piece.where.step or 1
+        even = SHARES * -(-n // (SHARES * tile_rows))
+        rows = -(-n // max(min(even, n // least_rows), 1))
+        start, step = piece.where.start, piece.where.step or 1
+        for low in range(0, n, rows):
+            high = min(low + rows, n)
             yield Piece(piece.rows[low:high], slice(start + low * step, start + (high - 1) * step + 1, step))
