@@ -2,8 +2,8 @@
 
     python benchmarks/out_of_core.py FOLDER [--rows 8640000] [--columns 64] [--clusters 100] [--laps 2]
 
-The file is made first, in FOLDER, unless it is there; making it is not measured. The fit runs in a process of its own whose
-peak resident set is what the system reports for it.
+The file is made first, in FOLDER, unless it is there; making it is not measured. The fit runs in a process of its own
+whose peak resident set is what the system reports for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ begin = time.perf_counter()
 model = sb.DPMixture(n_components=clusters, max_iter=laps, tol=0, random_state=0, verbose=1).fit(path)
 print(json.dumps({
     "seconds": round(time.perf_counter() - begin, 1),
-    "seconds_a_lap": [round(b - a, 1) for a, b in zip([0] + [l.seconds for l in model.history_], [l.seconds for l in model.history_])],
+    "lap_ends": [round(lap.seconds, 1) for lap in model.history_],
     "bound_a_row": model.elbo_ / model.summary_.counts.sum(),
     "clusters": model.n_components_,
     "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),

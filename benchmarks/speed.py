@@ -2,10 +2,11 @@
 
     python benchmarks/speed.py [--only 0 2] [--json FILE]
 
-Both do one full pass (local step, summary step, global step, bound) over rows of well separated or overlapping Gaussians,
-full covariance, Dirichlet-process weights. scikit-learn runs with BLAS threads at 1 and at 2 and its better time counts.
-The fraction of peak is the multiply-adds that the dense local step asks for, N K (D^2 + 3 D + 2) / 2, over the time that it
-took and the machine's measured matrix-multiply peak in the same run; above 64 columns most of those are never done.
+Both do one full pass (local step, summary step, global step, bound) over rows of well separated or overlapping
+Gaussians, full covariance, Dirichlet-process weights. scikit-learn runs with BLAS threads at 1 and at 2 and its better
+time counts. The fraction of peak is the multiply-adds that the dense local step asks for, N K (D^2 + 3 D + 2) / 2, over
+the time that it took and the machine's measured matrix-multiply peak in the same run; above 64 columns most of those
+are never done.
 """
 
 from __future__ import annotations
