@@ -50,6 +50,21 @@ def test_softmax_without_a_limit_adds_up_to_the_full_one():
     np.testing.assert_allclose(found, np.exp(scores - logsumexp(scores, axis=1)[:, None]), rtol=1e-12, atol=1e-17)
 
 
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([0, 0, 1], [0, 2]),
+        ([0, 0, 0], [0, 1]),
+        ([0, 1, 0, 1], [1, 3]),
+        ([2, 0, 0, 1, 2], [0, 4]),
+        ([1, 0, 1, 2], [0, 3]),
+    ],
+)
+def test_among_equals_the_earlier_cluster_stays(scores, kept):
+    found = sparse_softmax(np.array([scores], dtype=float), np.ones(1), 2, np.zeros(len(scores)))
+    assert found.cluster.tolist() == kept
+
+
 def test_scores_of_minus_infinity_have_no_part():
     scores = np.array([[-np.inf, 1.0, -np.inf], [0.0, -np.inf, 0.0]])
     entropy = np.zeros(3)

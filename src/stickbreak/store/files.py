@@ -46,6 +46,7 @@ def write(path: str | os.PathLike[str], kind: str, record: dict[str, Any]) -> No
         save_file(arrays, part, metadata={**head, "digest": _digest(head, arrays)})
         with part.open("rb+") as file:
             os.fsync(file.fileno())
+        part.chmod(0o666 & ~_umask())
         part.replace(target)
     except (OSError, SafetensorError) as error:
         with contextlib.suppress(OSError):
@@ -99,6 +100,13 @@ def _digest(head: dict[str, str], arrays: dict[str, np.ndarray]) -> str:
         h.update(f"{name} {a.dtype.str} {a.shape}".encode())
         h.update(a.data if a.size else b"")
     return h.hexdigest()
+
+
+def _umask() -> int:
+    """Rights that new files don't get; the only way to ask is to set them."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _reason(error: BaseException) -> str:
