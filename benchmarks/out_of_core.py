@@ -3,7 +3,7 @@
     python benchmarks/out_of_core.py FOLDER [--rows 8640000] [--columns 64] [--clusters 100] [--laps 2]
 
 The file is made first, in FOLDER, unless it is there; making it is not measured. The fit runs in a process of its own
-whose peak resident set is what the system reports for it.
+whose peak resident set is read from the system (VmHWM; ru_maxrss would count the parent's memory too).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 CHILD = """
-import json, resource, sys, time
+import json, re, sys, time
 import numpy as np
 import stickbreak as sb
 path, clusters, laps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -28,7 +28,7 @@ print(json.dumps({
     "lap_ends": [round(lap.seconds, 1) for lap in model.history_],
     "bound_a_row": model.elbo_ / model.summary_.counts.sum(),
     "clusters": model.n_components_,
-    "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    "peak_mib": round(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024),
 }))
 """
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from stickbreak.core.arrays import Dense, Floats, Rows
 from stickbreak.core.kernels import Responsibilities, collect_dense
+from stickbreak.errors import InputError
 
 if TYPE_CHECKING:
     from stickbreak.core.workspace import Workspace
@@ -41,6 +42,15 @@ class Family(ABC):
     name: ClassVar[str]
     allows_missing: ClassVar[bool] = False
     allows_sparse: ClassVar[bool] = False
+
+    def accept(self, profile: Profile) -> None:
+        """Raise an error if the data are of a form, or hold values, that this family has no density for."""
+        if profile.sparse and not self.allows_sparse:
+            raise InputError(
+                f'Sparse input is not supported by family="{self.name}": use X.toarray(), or family="multinomial" '
+                "for counts."
+            )
+        self.check(profile)
 
     @abstractmethod
     def check(self, profile: Profile) -> None:

@@ -98,8 +98,7 @@ def _softmax(scores, weight, limit, start, cluster, value, entropy):  # type: ig
     tops = scores[0].copy()
     for k in range(1, n_clusters):
         for i in range(n):
-            if scores[k, i] > tops[i]:
-                tops[i] = scores[k, i]
+            tops[i] = max(tops[i], scores[k, i])
     kept = 0
     start[0] = 0
     for i in range(n):

@@ -89,6 +89,8 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         A record a lap: lap, n_components, elbo, seconds.
     converged_ : bool
         Whether the bound stopped rising before `max_iter`.
+    interrupted_ : str or None
+        How far a fit got that was ended by Ctrl-C.
     n_iter_ : int
         Laps done.
     concentration_ : float
@@ -209,6 +211,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         self.elbo_ = outcome.elbo
         self.history_ = outcome.history
         self.converged_ = outcome.converged
+        self.interrupted_ = outcome.interrupted
         self.n_iter_ = len(outcome.history)
 
     def _settle(self, model: Mixture, summary: Summary) -> None:
@@ -319,7 +322,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         """
         check_is_fitted(self, "summary_")
         with self._checked(X) as (source, family), Crew(self.n_jobs) as crew:
-            family.check(profile(source))
+            family.accept(profile(source))
             return self._labels(source, crew)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -342,7 +345,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
             return assign(rows, workspace).toarray(self.n_components_)  # type: ignore[no-any-return]
 
         with self._checked(X) as (source, family), Crew(self.n_jobs) as crew:
-            family.check(profile(source))
+            family.accept(profile(source))
             return self._over_rows(source, crew, work, np.empty((fitting.counted(source), self.n_components_)))
 
     def transform(self, X: Any) -> Floats:
@@ -381,7 +384,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
             return model.log_density(rows, s)
 
         with self._checked(X) as (source, family), Crew(self.n_jobs) as crew:
-            family.check(profile(source))
+            family.accept(profile(source))
             return self._over_rows(source, crew, work, np.empty(fitting.counted(source)))
 
     def score(self, X: Any, y: Any = None) -> float:

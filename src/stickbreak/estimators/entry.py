@@ -42,7 +42,7 @@ def opened(estimator: Any, X: Any, family: Family | Mixed, *, reset: bool) -> It
     if isinstance(family, Mixed):
         family = family.product(estimator.schema_)
     validated = estimator.schema_ is None and _in_memory(X)
-    data = _validated(estimator, X, family, reset=reset) if validated else X
+    data = _validated(estimator, X, reset=reset) if validated else X
     # A source that somebody else opened is theirs to close.
     with nullcontext(X) if isinstance(X, Source) else open_source(data, schema=estimator.schema_) as source:
         if reset and not validated:
@@ -72,16 +72,10 @@ def _in_memory(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and not (len(X) > 0 and np.ndim(X[0]) == 2)
 
 
-def _validated(estimator: Any, X: Any, family: Family, *, reset: bool) -> Any:
-    if sparse.issparse(X) and not family.allows_sparse:
-        raise InputError(
-            f'Sparse input is not supported by family="{family.name}": use X.toarray(), '
-            'or family="multinomial" for counts.'
-        )
-    accept = "csr" if family.allows_sparse else False
+def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
     try:
         return validate_data(
-            estimator, X, reset=reset, accept_sparse=accept, dtype=[np.float64, np.float32], ensure_all_finite=False
+            estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except ValueError as error:
         text = "could not convert string" in str(error)

@@ -72,7 +72,7 @@ class Job:
         if sample_weight is not None:
             weights = Weights(read_weights(sample_weight, counted(source)))
         seen = profile(source, weights.values)
-        family.check(seen)
+        family.accept(seen)
         model = Mixture(family.bind(seen), options.prior)
         return cls(source, seen, weights, model, source.partition(_n_blocks(source, model, options)), options)
 

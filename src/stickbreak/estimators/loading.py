@@ -14,7 +14,7 @@ from stickbreak.estimators.history import History, Lap
 from stickbreak.store import read, write
 from stickbreak.store.codec import pack
 
-_PLAIN = ("elbo_", "converged_", "n_iter_", "n_features_in_", "schema_")
+_PLAIN = ("elbo_", "converged_", "interrupted_", "n_iter_", "n_features_in_", "schema_")
 
 
 def save(model: DPMixture, path: str | os.PathLike[str]) -> None:

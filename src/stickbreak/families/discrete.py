@@ -274,7 +274,8 @@ class Categorical(Family):
         x = np.asarray(rows, dtype=np.float64)
         out = np.zeros((len(x), 1 + sum(known(self.levels, "levels"))))
         out[:, 0] = 1.0
-        row, column = np.nonzero(~np.isnan(x))
+        # A missing cell is below nothing; nor is a category not known, which only rows of weight zero can hold here.
+        row, column = np.nonzero(x < np.array(known(self.levels, "levels")))
         out[row, 1 + self._first[column] + x[row, column].astype(np.int64)] = 1.0
         return out
 
