@@ -163,6 +163,7 @@ def test_interrupted_fits_are_saved(folder, monkeypatch):
     def stop(self, job_model, outcome):
         finish(self, job_model, outcome)
         self.converged_, self.n_iter_, self.elbo_ = False, 4, float("nan")
+        self.interrupted_ = "interrupted after 4 of at most 100 laps"
 
     monkeypatch.setattr(DPMixture, "_learn", stop)
     result = run("fit", "data.npy", "--out", "m.sb", "--components", 3, "--assignments", "a.csv", code=130)

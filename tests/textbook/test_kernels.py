@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from stickbreak.core import kernels
 from stickbreak.core.kernels import Responsibilities, collect_dense, sparse_softmax
+from stickbreak.core.workspace import Workspace
 from textbook import softmax as plain
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 7))
@@ -31,7 +32,7 @@ def scored(draw):
 def test_softmax_is_the_plain_one(case):
     scores, weight, limit = case
     entropy = np.full(scores.shape[1], 0.5)
-    found = sparse_softmax(scores.copy(), weight, limit, entropy)
+    found = sparse_softmax(scores.copy(), weight, limit, entropy, Workspace())
     resp, expected_entropy = plain.softmax(scores, weight, limit)
     np.testing.assert_allclose(found.toarray(scores.shape[1]), resp, rtol=1e-12, atol=1e-300)
     # Logarithms are differences of scores, and as exact as these.
@@ -46,7 +47,7 @@ def test_softmax_is_the_plain_one(case):
 def test_softmax_without_a_limit_adds_up_to_the_full_one():
     """What is left out changes the sum that normalises a row by less than a double can tell."""
     scores = np.random.default_rng(0).normal(0, 30, (200, 9))
-    found = sparse_softmax(scores, np.ones(200), 9, np.zeros(9)).toarray(9)
+    found = sparse_softmax(scores, np.ones(200), 9, np.zeros(9), Workspace()).toarray(9)
     np.testing.assert_allclose(found, np.exp(scores - logsumexp(scores, axis=1)[:, None]), rtol=1e-12, atol=1e-17)
 
 
@@ -61,14 +62,14 @@ def test_softmax_without_a_limit_adds_up_to_the_full_one():
     ],
 )
 def test_among_equals_the_earlier_cluster_stays(scores, kept):
-    found = sparse_softmax(np.array([scores], dtype=float), np.ones(1), 2, np.zeros(len(scores)))
+    found = sparse_softmax(np.array([scores], dtype=float), np.ones(1), 2, np.zeros(len(scores)), Workspace())
     assert found.cluster.tolist() == kept
 
 
 def test_scores_of_minus_infinity_have_no_part():
     scores = np.array([[-np.inf, 1.0, -np.inf], [0.0, -np.inf, 0.0]])
     entropy = np.zeros(3)
-    found = sparse_softmax(scores, np.ones(2), 3, entropy).toarray(3)
+    found = sparse_softmax(scores, np.ones(2), 3, entropy, Workspace()).toarray(3)
     np.testing.assert_allclose(found, [[0, 1, 0], [0.5, 0, 0.5]])
     np.testing.assert_allclose(entropy, [np.log(2) / 2, 0, np.log(2) / 2])
 
@@ -89,7 +90,7 @@ def test_collected_sums_are_the_plain_ones(limit):
     """A limit of 1 goes row by row, one of 12 by a matrix product."""
     rng = np.random.default_rng(0)
     stats, scores, weight = rng.normal(size=(50, 5)), rng.normal(0, 1, (50, 12)), rng.integers(0, 3, 50).astype(float)
-    found, out = sparse_softmax(scores, weight, limit, np.zeros(12)), np.ones((12, 5))
+    found, out = sparse_softmax(scores, weight, limit, np.zeros(12), Workspace()), np.ones((12, 5))
     assert (5 * len(found.value) > 50 * 12) == (limit == 12)
     collect_dense(stats, found, out)
     np.testing.assert_allclose(out - 1, plain.summarize(stats, plain.softmax(scores, weight, limit)[0]), atol=1e-12)

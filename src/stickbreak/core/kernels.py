@@ -15,11 +15,14 @@ import numba
 import numpy as np
 
 from stickbreak.core.arrays import Floats, Ints
+from stickbreak.core.workspace import Workspace
 
 SUPPORT = 40.0
 """Nats under a row's best score beyond which a cluster's part in the row is exactly zero."""
 
 _compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+_compiled_loosely = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+"""Sums may be taken in another order, by vectors."""
 
 
 class Responsibilities(NamedTuple):
@@ -62,7 +65,9 @@ class Responsibilities(NamedTuple):
         return cls(start.astype(np.int64), cluster.astype(np.int64), np.ascontiguousarray(values[row, cluster]))
 
 
-def sparse_softmax(scores: Floats, weight: Floats, limit: int, entropy: Floats) -> Responsibilities:
+def sparse_softmax(
+    scores: Floats, weight: Floats, limit: int, entropy: Floats, workspace: Workspace
+) -> Responsibilities:
     """Normalise each row of scores (Hughes & Sudderth 2013, eq. 9), keeping at most ``limit`` clusters a row.
 
     Parameters
@@ -75,6 +80,8 @@ def sparse_softmax(scores: Floats, weight: Floats, limit: int, entropy: Floats) 
         Keep only this many of a row's largest responsibilities; K keeps all that are not negligible.
     entropy : ndarray of shape (K,)
         The weighted entropy ``-sum_n w_n r_nk log r_nk`` is added to it.
+    workspace : Workspace
+        Holds the result until it is used for the next rows.
 
     Returns
     -------
@@ -82,62 +89,77 @@ def sparse_softmax(scores: Floats, weight: Floats, limit: int, entropy: Floats) 
         Weighted responsibilities; none for rows of weight zero.
     """
     n, n_clusters = scores.shape
-    room = n * min(limit, n_clusters)
+    limit = min(limit, n_clusters)
     start = np.empty(n + 1, np.int64)
-    cluster = np.empty(room, np.int64)
-    value = np.empty(room)
-    by_cluster = np.ascontiguousarray(scores.T)
-    _softmax(by_cluster, weight, min(limit, n_clusters), start, cluster, value, entropy)
+    cluster = workspace.array("cluster", (n * limit,)).view(np.int64)
+    value = workspace.array("value", (n * limit,))
+    below = workspace.array("below", (n_clusters, n))
+    np.copyto(below, scores.T)
+    _subtract_tops(below)
+    # NumPy's exponential works on whole vectors: all of them cost less than those that matter one by one, unless they
+    # underflow.
+    power = np.maximum(below, -SUPPORT, out=workspace.array("power", below.shape))
+    np.exp(power, out=power)
+    _normalise(below, power, weight, limit, start, cluster, value, entropy)
     used = start[-1]
     return Responsibilities(start, cluster[:used], value[:used])
 
 
 @_compiled
-def _softmax(scores, weight, limit, start, cluster, value, entropy):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _subtract_tops(scores):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    """Subtract from each row's scores (K, n) the largest."""
     n_clusters, n = scores.shape
     tops = scores[0].copy()
     for k in range(1, n_clusters):
         for i in range(n):
             tops[i] = max(tops[i], scores[k, i])
+    for k in range(n_clusters):
+        for i in range(n):
+            scores[k, i] -= tops[i]
+
+
+@_compiled
+def _normalise(below, power, weight, limit, start, cluster, value, entropy):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    n_clusters, n = below.shape
     kept = 0
     start[0] = 0
     for i in range(n):
         first = kept
         if weight[i] > 0.0:
-            top = tops[i]
-            floor = top - SUPPORT
             for k in range(n_clusters):
-                s = scores[k, i]
-                if s <= floor:
-                    continue
-                if kept - first < limit:
-                    place = kept
-                    kept += 1
-                else:
-                    # The smallest kept so far makes room; among equals the later cluster goes.
-                    place = first
-                    for j in range(first + 1, kept):
-                        if value[j] <= value[place]:
-                            place = j
-                    if s <= value[place]:
-                        continue
-                    for j in range(place, kept - 1):
-                        cluster[j] = cluster[j + 1]
-                        value[j] = value[j + 1]
-                    place = kept - 1
-                cluster[place] = k
-                value[place] = s
-            norm = 0.0
-            for j in range(first, kept):
-                value[j] = np.exp(value[j] - top)
-                norm += value[j]
-            log_norm = top + np.log(norm)
-            share = weight[i] / norm
-            for j in range(first, kept):
-                k = cluster[j]
-                value[j] *= share
-                entropy[k] -= value[j] * (scores[k, i] - log_norm)
+                if below[k, i] > -SUPPORT:
+                    if kept - first < limit:
+                        cluster[kept] = k
+                        value[kept] = power[k, i]
+                        kept += 1
+                    else:
+                        _make_room(cluster[first:kept], value[first:kept], k, power[k, i])
+        norm = 0.0
+        for j in range(first, kept):
+            norm += value[j]
+        log_norm = np.log(norm)
+        share = weight[i] / norm
+        for j in range(first, kept):
+            k = cluster[j]
+            value[j] *= share
+            entropy[k] -= value[j] * (below[k, i] - log_norm)
         start[i + 1] = kept
+
+
+@_compiled
+def _make_room(cluster, value, k, power):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    """Let cluster k take the place of the smallest if it is larger; among equals the earlier cluster stays."""
+    smallest = 0
+    for j in range(1, len(value)):
+        if value[j] <= value[smallest]:
+            smallest = j
+    if power <= value[smallest]:
+        return
+    for j in range(smallest, len(value) - 1):
+        cluster[j] = cluster[j + 1]
+        value[j] = value[j + 1]
+    cluster[-1] = k
+    value[-1] = power
 
 
 def collect_dense(stats: Floats, resp: Responsibilities, out: Floats) -> None:
@@ -154,10 +176,21 @@ def _collect_dense(stats, start, cluster, value, out):  # type: ignore[no-untype
     n, width = stats.shape
     for i in range(n):
         for j in range(start[i], start[i + 1]):
-            k = cluster[j]
             r = value[j]
+            row, to = stats[i], out[cluster[j]]
             for p in range(width):
-                out[k, p] += r * stats[i, p]
+                to[p] += r * row[p]
+
+
+@_compiled_loosely
+def squared_lengths(rows, offset, out):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """Add each row's squared distance from the offset to ``out``."""
+    n, d = rows.shape
+    for i in range(n):
+        total = (rows[i, 0] - offset[0]) ** 2
+        for j in range(1, d):
+            total += (rows[i, j] - offset[j]) ** 2
+        out[i] += total
 
 
 @_compiled
@@ -195,12 +228,12 @@ def pack_outer(z, linear, packed):  # type: ignore[no-untyped-def]  # noqa: ANN2
                 for e in range(c, d):
                     flat[p + e - c] = left * row[e]
             else:
-                for e in range(c, d, 8):
-                    v0, v1, v2, v3 = left * row[e], left * row[e + 1], left * row[e + 2], left * row[e + 3]
-                    v4, v5, v6, v7 = left * row[e + 4], left * row[e + 5], left * row[e + 6], left * row[e + 7]
-                    q = p + e - c
-                    flat[q], flat[q + 1], flat[q + 2], flat[q + 3] = v0, v1, v2, v3
-                    flat[q + 4], flat[q + 5], flat[q + 6], flat[q + 7] = v4, v5, v6, v7
+                # Views, because Numba can't know that a sum of indices isn't negative, and then doesn't use vectors.
+                vectors = (d - c + 7) // 8
+                run, to = row[c : c + 8 * vectors], flat[p : p + 8 * vectors]
+                for v in range(vectors):
+                    for e in range(8):
+                        to[8 * v + e] = left * run[8 * v + e]
             p += d - c
 
 
@@ -209,11 +242,12 @@ def score_counts(indptr, indices, data, per_word, out):  # type: ignore[no-untyp
     """Add ``sum_v c_nv per_word[v]`` to the scores of each row of CSR counts."""
     n_clusters = per_word.shape[1]
     for i in range(len(indptr) - 1):
+        to = out[i]
         for j in range(indptr[i], indptr[i + 1]):
-            c = np.float64(data[j])
-            v = indices[j]
+            c = data[j]
+            word = per_word[indices[j]]
             for k in range(n_clusters):
-                out[i, k] += c * per_word[v, k]
+                to[k] += c * word[k]
 
 
 @_compiled
@@ -221,8 +255,8 @@ def collect_counts(indptr, indices, data, start, cluster, value, out):  # type: 
     """Sum CSR counts by responsibilities into ``out`` (K, 1 + V), whose first column is the clusters' counts."""
     for i in range(len(indptr) - 1):
         for a in range(start[i], start[i + 1]):
-            k = cluster[a]
             r = value[a]
-            out[k, 0] += r
+            to = out[cluster[a]]
+            to[0] += r
             for j in range(indptr[i], indptr[i + 1]):
-                out[k, 1 + indices[j]] += r * data[j]
+                to[1 + indices[j]] += r * data[j]

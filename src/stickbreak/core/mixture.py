@@ -73,7 +73,7 @@ class Mixture:
         encoded = self.family.encode(rows, workspace)
         scores = self.family.scores(posterior.scorer, encoded, posterior.log_weights, workspace)
         entropy = np.zeros(posterior.n_clusters)
-        return encoded, sparse_softmax(scores, weight, limit, entropy), entropy
+        return encoded, sparse_softmax(scores, weight, limit, entropy, workspace), entropy
 
     def tile_rows(self, n_clusters: int) -> int:
         """Rows to work on at once."""
