@@ -124,3 +124,17 @@ def test_counts_are_scored_and_collected_as_dense_ones():
     kernels.collect_counts(indptr, indices, rows.data, *resp, sums)
     stats = np.column_stack([np.ones(20), dense])
     np.testing.assert_allclose(sums - 1, plain.summarize(stats, resp.toarray(3)), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 95, 96, 97, 500])
+@pytest.mark.parametrize(("n_clusters", "width"), [(1, 32), (8, 326), (25, 351), (100, 1326), (3, 5)])
+def test_products_by_sheaves_are_products(n, n_clusters, width):
+    """Rows in any number, in sheaves where clusters are few and in one product where they are not."""
+    rng = np.random.default_rng(n)
+    stats, eta, resp = rng.normal(size=(n, width)), rng.normal(size=(n_clusters, width)), rng.random((n, n_clusters))
+    scores, sums = np.empty((n, n_clusters)), np.ones((n_clusters, width))
+    kernels.score_dense(stats, np.ascontiguousarray(eta.T), scores)
+    collect_dense(stats, Responsibilities.from_dense(resp), sums)
+    np.testing.assert_allclose(scores, stats @ eta.T, atol=1e-10)
+    np.testing.assert_allclose(sums, 1 + resp.T @ stats, atol=1e-10)
+    assert kernels.sheaf_rows(n_clusters, width) == {32: 96, 326: 96, 351: 96}.get(width, 0)

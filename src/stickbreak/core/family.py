@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from stickbreak.core.arrays import Dense, Floats, Rows
-from stickbreak.core.kernels import Responsibilities, collect_dense
+from stickbreak.core.kernels import Responsibilities, collect_dense, score_dense, sheaf_rows
 from stickbreak.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,10 +66,21 @@ class Family(ABC):
     def n_columns(self) -> int:
         """Number of columns that rows have."""
 
-    @property
     @abstractmethod
+    def _prior_natural(self) -> Floats:
+        """Compute ``lam_0`` from the hyperparameters."""
+
+    @cached_property
     def prior_natural(self) -> Floats:
         """The prior's natural parameter ``lam_0``, of shape (P,)."""
+        lam = self._prior_natural()
+        lam.setflags(write=False)
+        return lam
+
+    @cached_property
+    def prior_normalizer(self) -> float:
+        """The prior's log-normalizer ``a(lam_0)``."""
+        return float(self.log_normalizer(self.prior_natural[None])[0])
 
     @abstractmethod
     def stats(self, rows: Dense) -> Floats:
@@ -134,8 +146,14 @@ class Family(ABC):
 
     def scores(self, scorer: Any, encoded: Any, log_weights: Floats, workspace: Workspace) -> Floats:
         """Scores ``E[log p(x_n | phi_k)] - log h(x_n) + E[log w_k]``, of shape (n, K) (eq. 9)."""
-        # A cluster's scores lie together: with few clusters, the product is a fifth faster that way round.
-        out = workspace.array("scores", (len(scorer), encoded.shape[0]))
+        n, n_clusters = encoded.shape[0], len(scorer)
+        if sheaf_rows(*scorer.shape):
+            out = workspace.array("scores", (n, n_clusters))
+            score_dense(encoded, np.ascontiguousarray(scorer.T), out)
+            out += log_weights
+            return out
+        # A cluster's scores lie together: the product is a fifth faster that way round.
+        out = workspace.array("scores", (n_clusters, n))
         np.matmul(scorer, encoded.T, out=out)
         out += log_weights[:, None]
         return out.T

@@ -20,6 +20,9 @@ from stickbreak.core.workspace import Workspace
 SUPPORT = 40.0
 """Nats under a row's best score beyond which a cluster's part in the row is exactly zero."""
 
+_UNPACKED = 1_000_000
+"""Multiply-adds up to which OpenBLAS multiplies matrices as they lie; larger ones it first packs."""
+
 _compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
 _compiled_loosely = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 """Sums may be taken in another order, by vectors."""
@@ -162,13 +165,42 @@ def _make_room(cluster, value, k, power):  # type: ignore[no-untyped-def]  # noq
     value[-1] = power
 
 
+def sheaf_rows(n_clusters: int, width: int) -> int:
+    """Rows to multiply with a (K, width) matrix at once: with few clusters, packing costs as much as the product.
+
+    Zero where parts small enough not to be packed would be too small to be worth a call each.
+    """
+    rows = _UNPACKED // (n_clusters * width) // 16 * 16
+    return min(rows, 96) if rows >= 48 and width >= 32 else 0
+
+
+def score_dense(stats: Floats, across: Floats, out: Floats) -> None:
+    """Write ``stats @ across`` to ``out``, for ``across`` of shape (P, K)."""
+    rows = sheaf_rows(across.shape[1], across.shape[0])
+    done = len(stats) // rows * rows if rows else 0
+    if done:
+        sheaves = out[:done].reshape(-1, rows, out.shape[1])
+        np.matmul(stats[:done].reshape(-1, rows, stats.shape[1]), across, out=sheaves)
+    np.matmul(stats[done:], across, out=out[done:])
+
+
 def collect_dense(stats: Floats, resp: Responsibilities, out: Floats) -> None:
     """Add statistics summed by responsibilities, ``R.T @ T``, to ``out``, by whichever of two ways is cheaper."""
     # Row by row costs what the kept responsibilities cost; a matrix product is some five times faster a number.
     if 5 * len(resp.value) > resp.n_rows * len(out):
-        out += resp.toarray(len(out)).T @ stats
+        _add_product(resp.toarray(len(out)), stats, out)
     else:
         _collect_dense(stats, resp.start, resp.cluster, resp.value, out)
+
+
+def _add_product(resp: Floats, stats: Floats, out: Floats) -> None:
+    rows = sheaf_rows(*out.shape)
+    done = len(stats) // rows * rows if rows else 0
+    if done:
+        r, t = resp[:done].reshape(-1, rows, len(out)), stats[:done].reshape(-1, rows, out.shape[1])
+        out += (r.transpose(0, 2, 1) @ t).sum(axis=0)
+    if done < len(stats):
+        out += resp[done:].T @ stats[done:]
 
 
 @_compiled

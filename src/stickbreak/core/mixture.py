@@ -118,8 +118,8 @@ class Mixture:
         measure. Stochastic inference needs this, its global factors being at no summary's optimum.
         """
         lam = self.natural(at)
-        base = float(self.family.log_normalizer(self.family.prior_natural[None])[0])
-        bound = self.prior.evidence(at.counts) + float(np.sum(self.family.log_normalizer(lam) - base))
+        gains = self.family.log_normalizer(lam) - self.family.prior_normalizer
+        bound = self.prior.evidence(at.counts) + float(gains.sum())
         if local is not at:
             bound += float(np.sum(self.family.expected_natural(lam) * (local.stats - at.stats)))
             bound += float(self.prior.expected_log_weights(at.counts) @ (local.counts - at.counts))

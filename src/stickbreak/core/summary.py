@@ -126,8 +126,8 @@ def _aligned(a: Summary, b: Summary) -> tuple[Summary, Summary]:
 
 def _spread(s: Summary, ids: Ints) -> Summary:
     """Write the rows of a summary at the places that `ids` gives them, zeros elsewhere."""
-    place = {int(i): position for position, i in enumerate(ids)}
-    rows = np.array([place[int(i)] for i in s.ids], dtype=np.int64)
+    order = np.argsort(ids)
+    rows = order[np.searchsorted(ids, s.ids, sorter=order)]
     wide = Summary.empty(ids, s.stats.shape[1])
     wide.stats[rows] = s.stats
     wide.entropy[rows] = s.entropy

@@ -78,8 +78,7 @@ class DiagonalGaussian(Family):
         """Number of columns that rows have."""
         return len(known(self.scatter, "scatter"))
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0``."""
         kappa, m = self.mean_strength, known(self.mean, "mean") - known(self.origin, "origin")
         return np.concatenate([[0.0], kappa, kappa * m, known(self.scatter, "scatter") + kappa * m**2])

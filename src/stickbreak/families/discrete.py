@@ -69,8 +69,7 @@ class Bernoulli(Family):
         """Number of columns that rows have."""
         return len(self.a)
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0 = [0, a, b]``."""
         return np.concatenate([[0.0], self.a, self.b])
 
@@ -156,8 +155,7 @@ class Poisson(Family):
         """Number of columns that rows have."""
         return len(known(self.rate, "rate"))
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0 = [0, shape, rate]``."""
         return np.concatenate([[0.0], self.shape, known(self.rate, "rate")])
 
@@ -264,8 +262,7 @@ class Categorical(Family):
         """Place of each column's first category, without the count."""
         return np.concatenate([[0], np.cumsum(known(self.levels, "levels"))[:-1]]).astype(np.int64)
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0``."""
         return np.concatenate([[0.0], np.full(sum(known(self.levels, "levels")), self.concentration)])
 

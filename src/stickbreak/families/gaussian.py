@@ -210,8 +210,7 @@ class Gaussian(FullCovariance):
             self, dof=self._bound_dof(d), scatter=as_scatter(scatter, d), mean=mean, origin=np.array(profile.mean)
         )
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0 = [kappa, kappa m, B + kappa m m^T]``, about the origin."""
         kappa, m = self.mean_strength, known(self.mean, "mean") - known(self.origin, "origin")
         second = known(self.scatter, "scatter") + kappa * np.outer(m, m)
@@ -291,8 +290,7 @@ class ZeroMeanGaussian(FullCovariance):
         scatter = np.diag(SCATTER_SHARE * scale_of(profile.mean_square)) if self.scatter is None else self.scatter
         return replace(self, dof=self._bound_dof(d), scatter=as_scatter(scatter, d))
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0 = [nu, B]``."""
         return np.concatenate([[known(self.dof, "dof")], wishart.pack(known(self.scatter, "scatter"))])
 

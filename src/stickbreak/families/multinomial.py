@@ -81,8 +81,7 @@ class Multinomial(Family):
         """Number of columns that rows have."""
         return len(self.concentration)
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0 = [0, concentration]``."""
         return np.concatenate([[0.0], self.concentration])
 

@@ -68,8 +68,7 @@ class Product(Family):
         """Number of columns that rows have."""
         return sum(len(columns) for columns, _ in self.parts)
 
-    @property
-    def prior_natural(self) -> Floats:
+    def _prior_natural(self) -> Floats:
         """``lam_0``: zero for the count, then those of the parts."""
         return np.concatenate([[0.0], *(family.prior_natural for _, family in self.parts)])
 
