@@ -24,7 +24,7 @@ from stickbreak.cli.app import app
 from stickbreak.cli.digits import judge
 from stickbreak.estimators import fitting
 from stickbreak.estimators.options import ALGORITHMS, PRIORS
-from stickbreak.learn import starts
+from stickbreak.moves import seeding
 
 NAMES = ["a", "b", "c"]
 
@@ -371,7 +371,7 @@ def test_help_teaches(folder):
     for command in ("fit", "predict", "info", "demo"):
         assert "For example" in run(command, "--help").stdout
     shown = "".join(run("fit", "--help").stdout.replace("│", " ").split())
-    for name in (*families.BY_NAME, *PRIORS, *ALGORITHMS, *starts.BY_NAME):
+    for name in (*families.BY_NAME, *PRIORS, *ALGORITHMS, *seeding.BY_NAME):
         assert name in shown, name
 
 

@@ -15,6 +15,7 @@ LAYERS = [
     {"errors"},
     {"core"},
     {"families", "priors", "data"},
+    {"moves"},
     {"learn"},
     {"store"},
     {"estimators"},

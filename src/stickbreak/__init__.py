@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from stickbreak.estimators.dpmixture import DPMixture
     from stickbreak.estimators.history import History, Lap
     from stickbreak.estimators.loading import load
-    from stickbreak.learn.starts import BestOf, KMeansPlusPlus, RandomRows
+    from stickbreak.moves.seeding import BestOf, KMeansPlusPlus, RandomRows
 
 _HOMES = {
-    "BestOf": "stickbreak.learn.starts",
+    "BestOf": "stickbreak.moves.seeding",
     "Checkpoint": "stickbreak.estimators.checkpoint",
     "DPMixture": "stickbreak.estimators.dpmixture",
     "History": "stickbreak.estimators.history",
-    "KMeansPlusPlus": "stickbreak.learn.starts",
+    "KMeansPlusPlus": "stickbreak.moves.seeding",
     "Lap": "stickbreak.estimators.history",
-    "RandomRows": "stickbreak.learn.starts",
+    "RandomRows": "stickbreak.moves.seeding",
     "Summary": "stickbreak.core.summary",
     "errors": "stickbreak",
     "families": "stickbreak",

@@ -22,6 +22,7 @@ from stickbreak.estimators.progress import Watcher, watcher
 from stickbreak.learn import memoized, starts, stochastic
 from stickbreak.learn.events import BlockDone, Event, LapDone, RunState
 from stickbreak.learn.workers import Crew, Weights
+from stickbreak.moves import seeding
 
 BLOCK_ROWS = 10_000
 MAX_BLOCKS = 10
@@ -84,7 +85,7 @@ class Job:
     def start(self, init: Any, crew: Crew, rng: np.random.Generator) -> Summary:
         """Make the sums that a run begins from."""
         if isinstance(init, str):
-            init = starts.BY_NAME[init]
+            init = seeding.BY_NAME[init]
         if hasattr(init, "on"):
             return starts.seeded(init, self.source, self.weights, self.model, self.options.n_components, rng)
         if hasattr(init, "summary_"):

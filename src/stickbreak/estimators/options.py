@@ -14,9 +14,9 @@ from stickbreak.core.allocation import AllocationPrior
 from stickbreak.core.family import Family
 from stickbreak.errors import InputError, OptionError, unknown_option
 from stickbreak.families import Mixed
-from stickbreak.learn import starts
 from stickbreak.learn.stochastic import LearningRate
 from stickbreak.learn.workers import count_jobs
+from stickbreak.moves import seeding
 from stickbreak.priors.sticks import Concentrated
 
 ALGORITHMS = ("full", "memoized", "stochastic")
@@ -134,8 +134,8 @@ def read_callbacks(callbacks: Any) -> tuple[Callback, ...]:
 def check_init(init: Any) -> None:
     """Raise an error unless `init` is a way to start."""
     if isinstance(init, str):
-        if init not in starts.BY_NAME:
-            raise unknown_option("init", init, starts.BY_NAME)
+        if init not in seeding.BY_NAME:
+            raise unknown_option("init", init, seeding.BY_NAME)
     elif not (hasattr(init, "on") or hasattr(init, "summary_")):
         if hasattr(init, "fit"):
             raise OptionError("init is a model that has not been fitted.")

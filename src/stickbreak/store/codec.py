@@ -16,8 +16,8 @@ from stickbreak import families, priors
 from stickbreak.core.summary import Summary
 from stickbreak.data.schema import Schema
 from stickbreak.errors import FormatError
-from stickbreak.learn.starts import BestOf, KMeansPlusPlus, RandomRows
 from stickbreak.learn.stochastic import LearningRate
+from stickbreak.moves.seeding import BestOf, KMeansPlusPlus, RandomRows
 
 _TYPES: dict[str, Any] = {
     t.__name__: t

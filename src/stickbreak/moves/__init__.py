@@ -1,0 +1,1 @@
+"""Changes of size: births, splits, merges, and when to try them."""
