@@ -126,5 +126,3 @@ def _from_given(
 
 class _RowsOf(Protocol):
     def __call__(self, where: slice) -> Floats: ...
-
-
