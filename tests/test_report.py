@@ -27,7 +27,7 @@ def blobs(n=60, d=3):
 
 def fitted(family, X, k=3):
     truth = np.repeat(np.arange(k), len(X) // k)
-    return DPMixture(family, n_components=k, init=truth, random_state=0).fit(X)
+    return DPMixture(family, n_components=k, init=truth, moves="none", random_state=0).fit(X)
 
 
 def told(model, most=3):

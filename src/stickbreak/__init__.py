@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stickbreak.estimators.dpmixture import DPMixture
     from stickbreak.estimators.history import History, Lap
     from stickbreak.estimators.loading import load
+    from stickbreak.moves.options import Moves
     from stickbreak.moves.seeding import BestOf, KMeansPlusPlus, RandomRows
 
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "History": "stickbreak.estimators.history",
     "KMeansPlusPlus": "stickbreak.moves.seeding",
     "Lap": "stickbreak.estimators.history",
+    "Moves": "stickbreak.moves.options",
     "RandomRows": "stickbreak.moves.seeding",
     "Summary": "stickbreak.core.summary",
     "errors": "stickbreak",
@@ -45,6 +47,7 @@ __all__ = [
     "History",
     "KMeansPlusPlus",
     "Lap",
+    "Moves",
     "RandomRows",
     "Summary",
     "errors",

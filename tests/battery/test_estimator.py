@@ -42,7 +42,8 @@ def test_what_a_fit_leaves(rows):
     assert m.n_iter_ == len(m.history_) == m.history_[-1].lap
     assert m.history_[-1].elbo == m.elbo_
     assert m.summary_.counts.sum() == pytest.approx(600)
-    assert list(m.history_.to_frame().columns) == ["lap", "n_components", "elbo", "seconds"]
+    moves = ["births_tried", "births_kept", "merges_tried", "merges_kept"]
+    assert list(m.history_.to_frame().columns) == ["lap", "n_components", "elbo", "seconds", *moves]
     assert m.concentration_ == 1.0
     np.testing.assert_array_equal(m.predict(rows), m.labels_)
     np.testing.assert_array_equal(m.predict_proba(rows).argmax(axis=1), m.labels_)
@@ -100,9 +101,8 @@ def test_a_table_as_it_is():
 def test_pipelines_and_searches(rows):
     pipe = make_pipeline(StandardScaler(), model())
     assert pipe.fit(rows).predict(rows).shape == (600,)
-    search = GridSearchCV(model(tol=1e-2), {"n_components": [1, 3]}, cv=KFold(2, shuffle=True, random_state=0)).fit(
-        rows
-    )
+    folds = KFold(2, shuffle=True, random_state=0)
+    search = GridSearchCV(model(moves="none", tol=1e-2), {"n_components": [1, 3]}, cv=folds).fit(rows)
     assert search.best_params_ == {"n_components": 3}
     assert clone(model(family=families.Gaussian(dof=7.0))).family.dof == 7.0
 
@@ -113,11 +113,11 @@ def test_counts(family):
     z = np.repeat([0, 1], 100)
     rates = np.array([[5, 5, 0.5, 0.5], [0.5, 0.5, 5, 5]])
     X = np.minimum(rng.poisson(rates[z]), 1 if family == "bernoulli" else 8)
-    m = model(family, n_components=2).fit(X)
+    m = model(family, n_components=2, moves="none").fit(X)
     assert max(np.mean(m.labels_ == z), np.mean(m.labels_ != z)) > 0.9
     assert np.all(np.isfinite(m.score_samples(X)))
     if family == "multinomial":
-        again = model(family, n_components=2).fit(sp.csr_array(X))
+        again = model(family, n_components=2, moves="none").fit(sp.csr_array(X))
         assert again.elbo_ == pytest.approx(m.elbo_)
         np.testing.assert_array_equal(again.predict(sp.coo_array(X)), m.labels_)
 
@@ -127,7 +127,7 @@ def test_ways_to_start(rows):
     best = model(init=truth).fit(rows)
     resp = np.eye(3)[truth]
     assert model(init=resp).fit(rows).elbo_ == pytest.approx(best.elbo_)
-    assert model(init=best).fit(rows).n_iter_ <= 2
+    assert model(init=best, moves="none").fit(rows).n_iter_ <= 2
     for init in ("k-means++", "random", sb.BestOf(3), sb.RandomRows()):
         assert model(init=init).fit(rows).elbo_ <= best.elbo_ + 1e-6 * 600
     partial = np.where(np.arange(600) % 3 == 0, truth, -1)
@@ -294,6 +294,7 @@ WRONG = {
     "prior": "dirichlet-proces",
     "concentration": -1,
     "n_components": 0,
+    "moves": "births",
     "n_blocks": "many",
     "max_iter": 2.5,
     "tol": -1,
@@ -311,7 +312,7 @@ def test_wrong_options_are_named(rows, option):
         sb.DPMixture(**{option: WRONG[option]}).fit(rows)
 
 
-@pytest.mark.parametrize("option", ["family", "algorithm", "init", "prior"])
+@pytest.mark.parametrize("option", ["family", "algorithm", "init", "prior", "moves"])
 def test_the_nearest_option_is_named(rows, option):
     with pytest.raises(OptionError, match="Did you mean"):
         sb.DPMixture(**{option: WRONG[option]}).fit(rows)

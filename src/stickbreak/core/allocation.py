@@ -33,6 +33,11 @@ class AllocationPrior(ABC):
     def shares(self, counts: Floats) -> Floats:
         """``E[w_k]`` of each cluster and, last, of all clusters not yet seen; of shape (K + 1,), summing to one."""
 
+    @property
+    def most_clusters(self) -> int | None:
+        """Number of clusters that there can be; None if there is no limit."""
+        return None
+
     def describe(self, counts: Floats) -> dict[str, float]:
         """What has been learned of the prior's own parameters, by name."""
         del counts

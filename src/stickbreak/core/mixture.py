@@ -9,8 +9,9 @@ since ``E[log p(phi)] - E[log q(phi)] + <E[eta], S_k>`` at ``lam_k = lam_0 + S_k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,6 +22,9 @@ from stickbreak.core.family import Family
 from stickbreak.core.kernels import Responsibilities, sparse_softmax
 from stickbreak.core.summary import Summary
 from stickbreak.core.workspace import Workspace
+
+Look: TypeAlias = Callable[[slice, Responsibilities], None]
+"""Told which rows a tile holds, and their responsibilities."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +83,20 @@ class Mixture:
         """Rows to work on at once."""
         return self.family.tile_rows(n_clusters)
 
-    def summarize(self, rows: Rows, weight: Floats, posterior: Posterior, limit: int, workspace: Workspace) -> Summary:
-        """Local step and summary step over some rows, a tile at a time (eq. 7 and 9)."""
+    def summarize(
+        self,
+        rows: Rows,
+        weight: Floats,
+        posterior: Posterior,
+        limit: int,
+        workspace: Workspace,
+        look: Look | None = None,
+    ) -> Summary:
+        """Local step and summary step over some rows, a tile at a time (eq. 7 and 9).
+
+        Whoever wants to know more of the responsibilities than their sums may have a look at each tile's, before they
+        are forgotten.
+        """
         stats = np.zeros((posterior.n_clusters, len(self.family.prior_natural)))
         entropy = np.zeros(posterior.n_clusters)
         log_base = 0.0
@@ -89,6 +105,8 @@ class Mixture:
             tile, w = rows[low : low + step], weight[low : low + step]
             encoded, resp, h = self.assign(tile, w, posterior, limit, workspace)
             self.family.collect(encoded, resp, stats)
+            if look is not None:
+                look(slice(low, low + len(w)), resp)
             entropy += h
             log_base += float(w @ self.family.log_base(tile))
         return Summary(stats, entropy, log_base, posterior.ids)

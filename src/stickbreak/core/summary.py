@@ -99,6 +99,33 @@ class Summary:
         held = np.flatnonzero(self.counts > 0)
         return self if len(held) == self.n_clusters else self.take(held)
 
+    def only(self, ids: Ints) -> Summary:
+        """Keep the clusters of the given ids, in that order."""
+        return self if np.array_equal(ids, self.ids) else self.take(self.places(ids))
+
+    def places(self, ids: Ints) -> Ints:
+        """Positions of the clusters of the given ids, all of which must be there."""
+        order = np.argsort(self.ids)
+        return np.asarray(order[np.searchsorted(self.ids, ids, sorter=order)])
+
+    def merged(self, kept: Ints, gone: Ints, overlap: Floats) -> Summary:
+        """Let each cluster of `kept` take over all assignments to the one of `gone` (Hughes & Sudderth 2013, 3.2).
+
+        Parameters
+        ----------
+        kept, gone : ndarray of int
+            Ids, no id twice.
+        overlap : ndarray
+            By how much each merge lowers the entropy.
+        """
+        to, of = self.places(kept), self.places(gone)
+        stats, entropy = self.stats.copy(), self.entropy.copy()
+        stats[to] += stats[of]
+        entropy[to] += entropy[of] - overlap
+        left = np.ones(self.n_clusters, dtype=bool)
+        left[of] = False
+        return replace(self, stats=stats[left], entropy=entropy[left], ids=self.ids[left])
+
     def beside(self, other: Summary) -> Summary:
         """Put another summary's clusters behind this one's, as clusters of their own with new ids."""
         fresh = np.arange(other.n_clusters, dtype=np.int64) + (self.ids.max(initial=-1) + 1)
@@ -126,9 +153,8 @@ def _aligned(a: Summary, b: Summary) -> tuple[Summary, Summary]:
 
 def _spread(s: Summary, ids: Ints) -> Summary:
     """Write the rows of a summary at the places that `ids` gives them, zeros elsewhere."""
-    order = np.argsort(ids)
-    rows = order[np.searchsorted(ids, s.ids, sorter=order)]
     wide = Summary.empty(ids, s.stats.shape[1])
+    rows = wide.places(s.ids)
     wide.stats[rows] = s.stats
     wide.entropy[rows] = s.entropy
     return replace(wide, log_base=s.log_base)

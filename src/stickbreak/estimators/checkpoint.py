@@ -68,6 +68,7 @@ def fingerprint(model: Mixture, options: Options, blocks: Partition, profile: Pr
         "algorithm": options.algorithm,
         "resp_per_row": int(options.limit),
         "learning_rate": options.rate,
+        "moves": options.moves,
         "n_blocks": [int(size) for size in blocks.sizes],
         "data": h.hexdigest(),
     }
@@ -111,6 +112,7 @@ class Keeper:
             order=record["order"],
             position=record["position"],
             exact=record["exact"],
+            book=record["book"],
         )
         return state, History(Lap(**lap) for lap in record["history"]), record["converged"]
 
@@ -148,6 +150,7 @@ class Keeper:
             "order": np.asarray(state.order, dtype=np.int64),
             "position": state.position,
             "exact": state.exact,
+            "book": state.book,
             "rng": state.rng.bit_generator.state,
             "history": history.to_records(),
             "converged": converged,

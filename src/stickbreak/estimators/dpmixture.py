@@ -49,8 +49,12 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
     algorithm : {"memoized", "full", "stochastic"}, default="memoized"
         Memoized: block by block, every step raising the bound. Full: all rows, then all clusters. Stochastic: noisy
         steps.
-    n_components : int, default=20
-        Largest number of clusters (the truncation).
+    n_components : int, optional
+        Clusters to begin with: 1 by default where births find the others, 20 elsewhere. Without births it is also the
+        most there can be (the truncation).
+    moves : {"auto", "birth-merge", "merge", "greedy-merge", "none"}, Moves or None, default="auto"
+        How the number of clusters changes on the way. "auto" makes births and merges, but none in stochastic
+        inference; a `Moves` object says in detail.
     init : str, array, model or start, default="k-means++"
         "k-means++", "random", "best-of-10", an array of labels or of responsibilities, a fitted model, or an object
         such as ``BestOf(5)``.
@@ -124,7 +128,8 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         prior: Any = None,
         concentration: Any = 1.0,
         algorithm: str = "memoized",
-        n_components: int = 20,
+        n_components: int | None = None,
+        moves: Any = "auto",
         init: Any = "k-means++",
         n_blocks: Any = "auto",
         max_iter: int = 100,
@@ -142,6 +147,7 @@ class DPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin,
         self.concentration = concentration
         self.algorithm = algorithm
         self.n_components = n_components
+        self.moves = moves
         self.init = init
         self.n_blocks = n_blocks
         self.max_iter = max_iter

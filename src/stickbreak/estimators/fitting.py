@@ -144,7 +144,8 @@ def _events(job: Job, crew: Crew, state: RunState) -> Iterator[Event]:
         return stochastic.stochastic(
             job.model, job.blocks, job.weights, crew, state, job.options.limit, job.options.rate, EVALUATE_EVERY
         )
-    return memoized.memoized(job.model, job.blocks, job.weights, crew, state, job.options.limit)
+    options = job.options
+    return memoized.memoized(job.model, job.blocks, job.weights, crew, state, options.limit, options.moves)
 
 
 class _Run:
@@ -170,8 +171,17 @@ class _Run:
                 break
 
     def _lap_done(self, event: LapDone) -> bool:
-        lap = Lap(event.lap, event.n_components, event.elbo, time.monotonic() - self._clock)
-        self.converged = self._has_converged(lap)
+        lap = Lap(
+            event.lap,
+            event.n_components,
+            event.elbo,
+            time.monotonic() - self._clock,
+            event.births_tried,
+            event.births_kept,
+            event.merges_tried,
+            event.merges_kept,
+        )
+        self.converged = event.settled and self._has_converged(lap)
         self.history.append(lap)
         self.watch.lap(lap)
         if self.keeper.due(lap_done=True) or self.converged or lap.lap == self.job.options.max_iter:

@@ -21,6 +21,10 @@ class Lap:
         Bound of the whole data in nats; None where it wasn't evaluated.
     seconds : float
         Time since the fit began.
+    births_tried, births_kept : int
+        Births that were worked out and those whose clusters stayed.
+    merges_tried, merges_kept : int
+        Merges whose change of the bound was computed and those made.
 
     Examples
     --------
@@ -32,6 +36,10 @@ class Lap:
     n_components: int
     elbo: float | None
     seconds: float
+    births_tried: int = 0
+    births_kept: int = 0
+    merges_tried: int = 0
+    merges_kept: int = 0
 
 
 class History(Sequence[Lap]):

@@ -16,8 +16,12 @@ from stickbreak.errors import InputError, OptionError, unknown_option
 from stickbreak.families import Mixed
 from stickbreak.learn.stochastic import LearningRate
 from stickbreak.learn.workers import count_jobs
-from stickbreak.moves import seeding
+from stickbreak.moves import options, seeding
+from stickbreak.moves.options import Moves
 from stickbreak.priors.sticks import Concentrated
+
+TRUNCATION = 20
+"""Clusters where nobody said how many and nothing finds out."""
 
 ALGORITHMS = ("full", "memoized", "stochastic")
 PRIORS: dict[str, Callable[[float], Concentrated]] = {
@@ -44,13 +48,15 @@ class Options:
     limit: int
     rate: LearningRate
     callbacks: tuple[Callback, ...]
+    moves: Moves
 
 
 def read_options(estimator: Any) -> Options:
     """Check an estimator's options; an error names the option, what was found and what was expected."""
     if estimator.algorithm not in ALGORITHMS:
         raise unknown_option("algorithm", estimator.algorithm, ALGORITHMS)
-    n_components = whole("n_components", estimator.n_components)
+    moves = read_moves(estimator.moves, estimator.algorithm)
+    n_components = read_size(estimator.n_components, moves)
     count_jobs(estimator.n_jobs)
     check_init(estimator.init)
     n_blocks = None if _is(estimator.n_blocks, "auto") else whole("n_blocks", estimator.n_blocks, also=" or 'auto'")
@@ -61,7 +67,7 @@ def read_options(estimator: Any) -> Options:
     keep = estimator.resp_per_row
     return Options(
         family=read_family(estimator.family),
-        prior=read_prior(estimator.prior, estimator.concentration, n_components),
+        prior=read_prior(estimator.prior, estimator.concentration, estimator.n_components or TRUNCATION),
         algorithm=estimator.algorithm,
         n_components=n_components,
         n_blocks=n_blocks,
@@ -70,6 +76,7 @@ def read_options(estimator: Any) -> Options:
         limit=np.iinfo(np.int64).max if keep is None else whole("resp_per_row", keep, also=" or None"),
         rate=read_rate(estimator.learning_rate),
         callbacks=read_callbacks(estimator.callbacks),
+        moves=moves,
     )
 
 
@@ -106,6 +113,30 @@ def read_prior(prior: Any, concentration: Any, n_components: int) -> AllocationP
     if not isinstance(made, Concentrated):
         raise OptionError(f"the concentration of {made!r} can't be learned.")
     return priors.LearnedConcentration(made)
+
+
+def read_moves(given: Any, algorithm: str) -> Moves:
+    """Turn a set of moves by name into options; stochastic inference has no moves."""
+    if isinstance(given, str) and given == "auto":
+        return options.NONE if algorithm == "stochastic" else options.BY_NAME["birth-merge"]
+    if given is None:
+        return options.NONE
+    if isinstance(given, Moves):
+        moves = given
+    elif isinstance(given, str) and given in options.BY_NAME:
+        moves = options.BY_NAME[given]
+    else:
+        raise unknown_option("moves", given, ["auto", *options.BY_NAME])
+    if algorithm == "stochastic" and moves != options.NONE:
+        raise OptionError("moves go with memoized or full inference: stochastic inference doesn't know the bound.")
+    return moves
+
+
+def read_size(n_components: Any, moves: Moves) -> int:
+    """Number of clusters to begin with: one where births find the others."""
+    if n_components is None:
+        return TRUNCATION if moves.births is None else 1
+    return whole("n_components", n_components, also=" or None")
 
 
 def read_rate(rate: Any) -> LearningRate:

@@ -12,6 +12,7 @@ import numpy as np
 
 from stickbreak.core.arrays import Ints
 from stickbreak.core.summary import Summary
+from stickbreak.moves.book import Book
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class RunState:
         Blocks visited in the present lap; equal to the number of blocks between laps.
     exact : bool
         Whether `total` is the sum of what all blocks' rows say, so that the bound is exact.
+    book : Book
+        What moves remember.
     """
 
     total: Summary
@@ -43,13 +46,15 @@ class RunState:
     order: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     position: int = 0
     exact: bool = False
+    book: Book = field(default_factory=Book)
 
-    def begin_lap(self, n_blocks: int, *, shuffled: bool) -> None:
-        """Draw the order of a new lap, unless one is under way."""
+    def begin_lap(self, n_blocks: int, *, shuffled: bool) -> bool:
+        """Draw the order of a new lap, unless one is under way; tell whether it is new."""
         if self.position < len(self.order):
-            return
+            return False
         self.order = self.rng.permutation(n_blocks) if shuffled else np.arange(n_blocks)
         self.position = 0
+        return True
 
     def remaining(self) -> Ints:
         """Blocks still to be visited in this lap."""
@@ -85,11 +90,20 @@ class LapDone:
         Clusters that hold rows.
     elbo : float or None
         Bound of the whole data in nats; None where it wasn't evaluated.
+    births_tried, births_kept, merges_tried, merges_kept : int
+        Moves made in it.
+    settled : bool
+        Whether no move was made and none is left to try.
     """
 
     lap: int
     n_components: int
     elbo: float | None
+    births_tried: int = 0
+    births_kept: int = 0
+    merges_tried: int = 0
+    merges_kept: int = 0
+    settled: bool = True
 
 
 Event = BlockDone | LapDone

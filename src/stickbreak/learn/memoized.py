@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from stickbreak.core.mixture import Mixture
 from stickbreak.core.summary import Summary, total
 from stickbreak.data import Partition
-from stickbreak.learn.events import BlockDone, Event, LapDone, RunState
+from stickbreak.learn.events import BlockDone, Event, RunState
+from stickbreak.learn.growing import Growing
 from stickbreak.learn.workers import Crew, Weights
+from stickbreak.moves.options import NONE, Moves
 
 
 def begin(state: RunState, start: Summary, blocks: Partition) -> None:
@@ -23,12 +25,12 @@ def begin(state: RunState, start: Summary, blocks: Partition) -> None:
 
 
 def memoized(
-    model: Mixture, blocks: Partition, weights: Weights, crew: Crew, state: RunState, limit: int
+    model: Mixture, blocks: Partition, weights: Weights, crew: Crew, state: RunState, limit: int, moves: Moves = NONE
 ) -> Iterator[Event]:
     """Visit all blocks again and again, in a fresh random order each lap.
 
     After every lap the bound is exact and not below the last one's: each local and each global step raises it, and so
-    does putting the largest cluster first.
+    do merges and putting the largest cluster first. Births may lower it unless they are judged.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def memoized(
         Changed in place, always fit to be written down when an event is yielded.
     limit : int
         Largest number of responsibilities kept of each row.
+    moves : Moves
+        Changes of size to make on the way.
 
     Yields
     ------
@@ -51,22 +55,27 @@ def memoized(
         What happened.
     """
     n_blocks = len(blocks.sizes)
+    growing = Growing(model, moves, crew)
     while True:
-        state.begin_lap(n_blocks, shuffled=blocks.random_access)
+        if state.begin_lap(n_blocks, shuffled=blocks.random_access):
+            growing.begin_lap(state)
+        search = growing.search(state)
         for b, pieces in blocks.visit(state.remaining().tolist()):
-            new = crew.summarize(model, pieces, weights, model.posterior(state.total), limit)
+            new, found = crew.summarize(model, pieces, weights, model.posterior(state.total), limit, search)
             state.total = state.total - state.memos[b] + new
             state.memos[b] = new
+            growing.take(state, b, found)
             state.position += 1
             if state.position < n_blocks:
                 yield BlockDone(state.lap + 1, state.position, n_blocks)
-        # Added afresh every lap: thousands of subtractions would drift.
-        settle(state)
         state.lap += 1
-        yield LapDone(state.lap, state.total.n_held, model.bound(state.total))
+        state.exact = True
+        yield growing.end_lap(state)
 
 
 def settle(state: RunState) -> None:
-    """Make the total the exact sum of the memos, the largest cluster first."""
+    """Make the total the exact sum of the memos, the largest cluster first, births in adoption left as far as they got.
+
+    Totals are added afresh every lap as well: thousands of subtractions would drift.
+    """
     state.total = total(state.memos).by_size()
-    state.exact = True

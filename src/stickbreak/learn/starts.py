@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from stickbreak.core.arrays import Floats, Ints
 from stickbreak.core.kernels import Responsibilities
 from stickbreak.core.mixture import Mixture
 from stickbreak.core.summary import Summary, total
 from stickbreak.errors import DataError, InputError, OptionError
-from stickbreak.moves.seeding import Sample, Start, distinct
+from stickbreak.moves.seeding import Sample, Start, distinct, stacked
 
 if TYPE_CHECKING:
     from stickbreak.data import Source
@@ -52,8 +51,7 @@ def draw_sample(source: Source, weights: Weights, model: Mixture, n_clusters: in
         weight.append(weights.of(piece)[inside])
         if piece.where.stop > wanted[-1]:
             break
-    stacked = np.vstack(rows) if isinstance(rows[0], np.ndarray) else sparse.vstack(rows, format="csr")
-    return distinct(stacked, np.concatenate(weight))
+    return distinct(stacked(rows), np.concatenate(weight))
 
 
 def from_labels(labels: Ints, source: Source, weights: Weights, model: Mixture, crew: Crew) -> Summary:

@@ -78,7 +78,7 @@ def stochastic(
     while True:
         state.begin_lap(n_blocks, shuffled=blocks.random_access)
         for _, pieces in blocks.visit(state.remaining().tolist()):
-            part = crew.summarize(model, pieces, weights, model.posterior(state.total), limit)
+            part, _ = crew.summarize(model, pieces, weights, model.posterior(state.total), limit)
             rho = rate(state.lap * n_blocks + state.position + 1)
             mass = float(part.counts.sum())
             if mass > 0:
@@ -99,5 +99,5 @@ def stochastic(
 def sweep(model: Mixture, blocks: Partition, weights: Weights, crew: Crew, posterior: Posterior, limit: int) -> Summary:
     """Summarize all blocks under one posterior."""
     order = list(range(len(blocks.sizes)))
-    parts = [crew.summarize(model, pieces, weights, posterior, limit) for _, pieces in blocks.visit(order)]
+    parts = [crew.summarize(model, pieces, weights, posterior, limit)[0] for _, pieces in blocks.visit(order)]
     return total(parts)

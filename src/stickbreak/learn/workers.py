@@ -20,12 +20,13 @@ from typing import Self, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from stickbreak.core.arrays import Floats, Rows
+from stickbreak.core.arrays import Floats, Ints, Rows
 from stickbreak.core.mixture import Mixture, Posterior
 from stickbreak.core.summary import Summary
 from stickbreak.core.workspace import Workspace
 from stickbreak.data import Piece
 from stickbreak.errors import OptionError
+from stickbreak.moves.gleaning import NOTHING, Gleaned, Search
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -96,20 +97,29 @@ class Crew:
             yield waiting.popleft().result()
 
     def summarize(
-        self, model: Mixture, pieces: Iterable[Piece], weights: Weights, posterior: Posterior, limit: int
-    ) -> Summary:
-        """Local and summary step over a block."""
+        self,
+        model: Mixture,
+        pieces: Iterable[Piece],
+        weights: Weights,
+        posterior: Posterior,
+        limit: int,
+        search: Search = NOTHING,
+    ) -> tuple[Summary, Gleaned]:
+        """Local and summary step over a block, and what is searched for on the way."""
 
-        def work(task: Piece) -> Summary:
+        def work(task: Piece) -> tuple[Summary, Gleaned]:
             rows, weight = weights.held(task)
-            return model.summarize(rows, weight, posterior, limit, self.workspace)
+            found, look = search.over(rows, weight, weights.numbers(task))
+            return model.summarize(rows, weight, posterior, limit, self.workspace, look), found
 
         total = Summary.empty(posterior.ids, len(model.family.prior_natural))
+        gleaned = Gleaned.nothing(search.wanted)
         # A task's result has to be added up: rows enough to make that cheap.
         least_rows = max(LEAST_ROWS, total.stats.size // 400)
-        for part in self.in_order(work, tasks(pieces, model.tile_rows(posterior.n_clusters), least_rows)):
+        for part, found in self.in_order(work, tasks(pieces, model.tile_rows(posterior.n_clusters), least_rows)):
             total = total + part
-        return total
+            gleaned.add(found)
+        return total, gleaned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +136,12 @@ class Weights:
         """Rows and weights of a piece, without the rows that weigh nothing."""
         weight = self.of(piece)
         return (piece.rows, weight) if np.all(weight > 0) else (piece.rows[weight > 0], weight[weight > 0])
+
+    def numbers(self, piece: Piece) -> Ints:
+        """Numbers in the data of the rows that `held` gives."""
+        where = piece.where
+        numbers = np.arange(where.start, where.stop, where.step or 1, dtype=np.int64)
+        return numbers if self.values is None else numbers[self.values[where] > 0]
 
     def total(self, n_rows: int) -> float:
         """Weight of all rows."""
@@ -152,7 +168,8 @@ def tasks(pieces: Iterable[Piece], tile_rows: int, least_rows: int = LEAST_ROWS)
     for piece in pieces:
         n = piece.rows.shape[0]
         even = SHARES * -(-n // (SHARES * tile_rows))
-        rows = -(-n // max(min(even, n // least_rows), 1))
+        count = min(even, n // least_rows)
+        rows = -(-n // max(count - count % 2, 1))
         start, step = piece.where.start, piece.where.step or 1
         for low in range(0, n, rows):
             high = min(low + rows, n)

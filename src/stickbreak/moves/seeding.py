@@ -6,10 +6,12 @@ together and ordered by content, so that a row of weight 2 starts a run just as 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from stickbreak.core.arrays import Floats, Ints, Rows
 from stickbreak.core.kernels import Responsibilities
@@ -112,6 +114,15 @@ class BestOf:
 
 BY_NAME: dict[str, Start] = {"k-means++": KMeansPlusPlus(), "random": RandomRows(), "best-of-10": BestOf(10)}
 """Starts by the names that an estimator takes."""
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Put rows, dense or CSR, under one another."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate([np.asarray(part) for part in parts])
+    several: list[Any] = list(parts)
+    rows: sparse.csr_array = sparse.vstack(several, format="csr")
+    return rows
 
 
 def distinct(rows: Rows, weight: Floats) -> Sample:

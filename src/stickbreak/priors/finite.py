@@ -43,6 +43,11 @@ class FiniteDirichlet(Concentrated):
         if self.n_components is not None:
             require_positive("n_components", self.n_components)
 
+    @property
+    def most_clusters(self) -> int | None:
+        """Number of clusters there are."""
+        return self.n_components
+
     def _each(self, concentration: Floats, counts: Floats) -> tuple[Floats, int]:
         n = self.n_components
         if n is None:

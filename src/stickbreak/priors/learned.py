@@ -62,6 +62,11 @@ class LearnedConcentration(AllocationPrior):
         if self.shape < _LEAST_SHAPE:
             raise OptionError(f"shape={self.shape!r}: below {_LEAST_SHAPE} doubles don't reach the prior's lower tail.")
 
+    @property
+    def most_clusters(self) -> int | None:
+        """Number of clusters that there can be."""
+        return self.base.most_clusters
+
     def _grid(self, counts: Floats) -> tuple[Floats, Floats, float]:
         """Nodes, their normalised weights under q(alpha), and the log of the integral."""
         low, high = self._support(counts)

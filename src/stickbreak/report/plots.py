@@ -75,7 +75,7 @@ def plot_weights(model: Any, ax: Any = None) -> Any:
     >>> matplotlib.use("Agg")
     >>> from stickbreak import DPMixture
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> len(plot_weights(DPMixture(n_components=3, random_state=0).fit(X)).patches)
+    >>> len(plot_weights(DPMixture(n_components=3, moves="none", random_state=0).fit(X)).patches)
     3
     >>> matplotlib.pyplot.close("all")
     """

@@ -1,8 +1,8 @@
 """Records to plain trees and arrays, and back: nothing is ever executed on the way.
 
 A tree holds None, booleans, numbers, strings, lists and dictionaries. What is none of these is written as a
-dictionary with one marked key: an array by the name it is kept under, a tuple by its items, one of our own records by
-its type and fields. Only the types listed here can come back.
+dictionary with one marked key: an array by the name it is kept under, a tuple by its items, sparse rows by their
+arrays, one of our own records by its type and fields. Only the types listed here can come back.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from stickbreak import families, priors
 from stickbreak.core.summary import Summary
 from stickbreak.data.schema import Schema
 from stickbreak.errors import FormatError
 from stickbreak.learn.stochastic import LearningRate
-from stickbreak.moves.seeding import BestOf, KMeansPlusPlus, RandomRows
+from stickbreak.moves.book import Before, Birth, Book, Trial
+from stickbreak.moves.gleaning import Wanted
+from stickbreak.moves.options import Moves
+from stickbreak.moves.seeding import BestOf, KMeansPlusPlus, RandomRows, Sample
 
 _TYPES: dict[str, Any] = {
     t.__name__: t
@@ -36,12 +40,19 @@ _TYPES: dict[str, Any] = {
         priors.FiniteDirichlet,
         priors.LearnedConcentration,
         priors.PitmanYor,
+        Before,
         BestOf,
+        Birth,
+        Book,
         KMeansPlusPlus,
         LearningRate,
+        Moves,
         RandomRows,
+        Sample,
         Schema,
         Summary,
+        Trial,
+        Wanted,
     )
 }
 
@@ -66,6 +77,8 @@ def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         name = str(len(arrays))
         arrays[name] = value
         return {"$array": name}
+    if isinstance(value, (sparse.csr_matrix, sparse.csr_array)):
+        return {"$csr": [pack(part, arrays) for part in (value.data, value.indices, value.indptr, value.shape)]}
     if isinstance(value, list):
         return [pack(v, arrays) for v in value]
     if isinstance(value, tuple):
@@ -93,6 +106,9 @@ def unpack(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
         return tree
     if "$array" in tree:
         return arrays[tree["$array"]]
+    if "$csr" in tree:
+        data, indices, indptr, shape = (unpack(part, arrays) for part in tree["$csr"])
+        return sparse.csr_array((data, indices, indptr), shape=shape)
     if "$tuple" in tree:
         return tuple(unpack(v, arrays) for v in tree["$tuple"])
     if "$dict" in tree:
