@@ -338,8 +338,7 @@ def test_names_are_not_taken_for_markup(folder):
 
 
 def test_demo_writes_what_it_says(folder, monkeypatch):
-    monkeypatch.setattr(demo_module, "TRIED", (8, 10))
-    monkeypatch.setattr(demo_module, "STARTS", 1)
+    monkeypatch.setattr(demo_module, "SEEDS", 2)
     shown = run("demo", "--out", "made/demo").stdout
     made = folder / "made" / "demo"
     assert {p.name for p in made.iterdir()} == {"model.stickbreak", "assignments.csv", "clusters.png", "digits.csv"}
@@ -358,7 +357,7 @@ def test_demo_stops_at_ctrl_c(folder, monkeypatch):
 
     finish = fitting._Run.finish
     monkeypatch.setattr(fitting._Run, "finish", interrupted)
-    monkeypatch.setattr(demo_module, "TRIED", (2,))
+    monkeypatch.setattr(demo_module, "SEEDS", 1)
     assert "interrupted." in run("demo", code=130).stderr
 
 

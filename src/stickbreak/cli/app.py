@@ -83,7 +83,20 @@ def fit(
         str, typer.Option(metavar="NUMBER|learn", help="Readiness for new clusters, or `learn`.")
     ] = "1.0",
     algorithm: Annotated[str, typer.Option(help="memoized, full or stochastic.")] = "memoized",
-    components: Annotated[int, typer.Option(help="Largest number of clusters.")] = 20,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            help="Clusters to begin with: 1 where births find the others, else 20. Without births also the most.",
+            show_default=False,
+        ),
+    ] = None,
+    moves: Annotated[
+        str,
+        typer.Option(
+            help="How the number of clusters changes: auto (birth-merge, but none in stochastic fits), birth-merge, "
+            "merge, greedy-merge or none."
+        ),
+    ] = "auto",
     init: Annotated[str, typer.Option(help="Where to begin: k-means++, random or best-of-10.")] = "k-means++",
     blocks: Annotated[str, typer.Option(metavar="NUMBER|auto", help="Blocks that the data are visited in.")] = "auto",
     laps: Annotated[int, typer.Option(help="Largest number of laps over the data.")] = 100,
@@ -114,8 +127,8 @@ def fit(
 
     - `stickbreak fit customers.csv --family mixed --columns age,city,visits --out model.stickbreak`
 
-    - `stickbreak fit night/ --components 200 --blocks 50 --checkpoint run.checkpoint --out model.stickbreak
-    --assignments clusters.parquet`
+    - `stickbreak fit night/ --moves merge --components 200 --blocks 50 --checkpoint run.checkpoint
+    --out model.stickbreak --assignments clusters.parquet`
     """
     from stickbreak.cli.fit import Order, carry_out
 
@@ -125,6 +138,7 @@ def fit(
         "concentration": concentration,
         "algorithm": algorithm,
         "n_components": components,
+        "moves": moves,
         "init": init,
         "n_blocks": blocks,
         "max_iter": laps,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,10 +20,8 @@ from stickbreak.data import Source, open_source
 from stickbreak.errors import FileError
 from stickbreak.estimators.fitting import counted
 
-TRIED = (8, 10, 12, 14, 16, 20)
-"""Numbers of clusters that a fit begins with."""
-
-STARTS = 5
+SEEDS = 5
+"""Fits to choose from: each begins with one cluster and finds the others, but not always the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +76,26 @@ def _prepared(folder: Path) -> _Files:
 
 
 def _search(source: Source, console: Console) -> DPMixture:
-    """Fit again and again, and keep the model with the highest bound: bounds of different sizes are comparable."""
-    best: dict[int, DPMixture] = {}
+    """Fit from several seeds, and keep the model with the highest bound: bounds of different sizes are comparable."""
+    models: list[DPMixture] = []
     columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=len(TRIED) * STARTS)
-        for n, model in _fits(source):
-            progress.update(task, advance=1, description=f"{n} clusters")
-            if n not in best or model.elbo_ > best[n].elbo_:
-                best[n] = model
-    winner = max(best.values(), key=lambda model: model.elbo_)
-    shown = plain_table("clusters tried", "bound, nats a row")
+        task = progress.add_task("starting", total=SEEDS)
+        for seed in range(SEEDS):
+            models.append(DPMixture(max_iter=300, random_state=seed).fit(source))
+            if models[-1].interrupted_:
+                raise KeyboardInterrupt
+            progress.update(task, advance=1, description=f"seed {seed}: {models[-1].n_components_} clusters")
+    winner = max(models, key=lambda model: model.elbo_)
+    shown = plain_table("seed", "clusters found", "laps", "bound, nats a row")
     shown.add_column("")
-    for n, model in best.items():
-        shown.add_row(str(n), f"{model.elbo_ / counted(source):.3f}", "kept: the highest" if model is winner else "")
+    for seed, model in enumerate(models):
+        kept = "kept: the highest" if model is winner else ""
+        bound = f"{model.elbo_ / counted(source):.3f}"
+        shown.add_row(str(seed), str(model.n_components_), str(model.n_iter_), bound, kept)
     console.print(shown)
     console.print()
     return winner
-
-
-def _fits(source: Source) -> Iterator[tuple[int, DPMixture]]:
-    for n in TRIED:
-        for seed in range(STARTS):
-            model = DPMixture(n_components=n, max_iter=300, random_state=seed).fit(source)
-            if model.interrupted_:
-                raise KeyboardInterrupt
-            yield n, model
 
 
 def _judge(digits: Digits, labels: np.ndarray, console: Console) -> None:
@@ -140,4 +131,4 @@ def _tell_files(files: _Files, console: Console) -> None:
     console.print("\nTry next:")
     console.print(f"  stickbreak info {model}", soft_wrap=True)
     console.print(f"  stickbreak predict {model} {data} --scores | head", soft_wrap=True)
-    console.print(f"  stickbreak fit {data} --components 12 --out my.stickbreak", soft_wrap=True)
+    console.print(f"  stickbreak fit {data} --out my.stickbreak", soft_wrap=True)

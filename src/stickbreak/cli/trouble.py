@@ -19,6 +19,7 @@ FAILED, MISUSED, STOPPED = 1, 2, 130
 
 _RENAMED = {
     "n_components": "--components",
+    "moves": "--moves",
     "n_blocks": "--blocks",
     "max_iter": "--laps",
     "random_state": "--seed",

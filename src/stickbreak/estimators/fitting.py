@@ -213,7 +213,7 @@ class _Run:
             elbo = next((past.elbo for past in reversed(self.history) if past.elbo is not None), np.nan)
         else:
             exact = self.state.exact
-            memoized.settle(self.state)
+            memoized.settle(self.job.model, self.state)
             elbo = self.job.model.bound(self.state.total) if exact else np.nan
         part = f" and {at} of {of} blocks" if 0 < at < of else ""
         told = f"interrupted after {lap} of at most {self.job.options.max_iter} laps{part}"

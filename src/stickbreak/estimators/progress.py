@@ -84,7 +84,9 @@ class Live:
 def describe(lap: Lap, weight: float) -> str:
     """Put a lap in words."""
     bound = "" if lap.elbo is None else f"  bound {lap.elbo / weight:.6f} nats a row"
-    return f"lap {lap.lap:3d}  {lap.n_components} clusters{bound}  {lap.seconds:.1f} s"
+    made = ((lap.births_kept, "birth"), (lap.merges_kept, "merge"))
+    moves = ", ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in made if n)
+    return f"lap {lap.lap:3d}  {lap.n_components} clusters{bound}  {lap.seconds:.1f} s{'  ' + moves if moves else ''}"
 
 
 def watcher(verbose: Any, weight: float, max_iter: int) -> Watcher:

@@ -106,10 +106,11 @@ class Growing:
             state.memos = [memo.only(state.total.ids) for memo in state.memos]
         bound = self.model.bound(state.total)
         lost = book.before is not None and bound - book.before.bound <= ROUNDING * abs(bound)
-        if lost and book.before is not None and (self.moves.births == "judged" or book.on_trial is not None):
+        back = lost and (self.moves.births == "judged" or book.on_trial is not None)
+        if back and book.before is not None:
             state.total, state.memos, bound = book.before.total, book.before.memos, book.before.bound
             merges = NO_MERGES
-        kept = self._note_births(state, lost=lost)
+        kept = self._note_births(state, lost=lost, back=back)
         merged = len(merges.kept) + self._note_trial(state, lost=lost)
         tried, book.tried = book.tried, 0
         book.near = merges.near
@@ -125,12 +126,13 @@ class Growing:
         births = self.moves.births is not None and state.total.n_clusters < self._most
         return births and bool(book.eligible(state.total, self.moves).any())
 
-    def _note_births(self, state: RunState, *, lost: bool) -> int:
-        """Remember which births came to something, and count them."""
+    def _note_births(self, state: RunState, *, lost: bool, back: bool) -> int:
+        """Remember which births came to something, and count those whose clusters stayed."""
         kept = 0
         for birth in state.book.births:
-            if not lost and np.count_nonzero(np.isin(state.total.ids, [birth.parent, *birth.ids])) > 1:
-                kept += 1
+            stayed = not back and np.count_nonzero(np.isin(state.total.ids, [birth.parent, *birth.ids])) > 1
+            kept += int(stayed)
+            if stayed and not lost:
                 state.book.succeeded(birth.parent)
             else:
                 self._failed(state, birth.parent)
@@ -173,10 +175,13 @@ class Growing:
         results = self.crew.in_order(made, work) if apart else map(made, work)
         for (cluster, _, _), fresh in zip(work, results, strict=True):
             book.tried += 1
-            if fresh is None or state.total.n_clusters + fresh.n_clusters > self._most:
+            room = self._most - state.total.n_clusters
+            if fresh is None or room < 1:
                 self._failed(state, cluster)
                 continue
-            newborn = named(fresh, book.next_id)
+            # Where there is no room for all, the old cluster stands for the largest of them.
+            surplus = int(max(fresh.n_clusters - room, 0))
+            newborn = named(fresh.by_size().take(np.arange(surplus, fresh.n_clusters)), book.next_id)
             book.next_id += newborn.n_clusters
             book.births.append(Birth(cluster, newborn.ids))
             state.total = state.total + newborn

@@ -73,9 +73,12 @@ def memoized(
         yield growing.end_lap(state)
 
 
-def settle(state: RunState) -> None:
-    """Make the total the exact sum of the memos, the largest cluster first, births in adoption left as far as they got.
+def settle(model: Mixture, state: RunState) -> None:
+    """Make a run that stopped in mid-lap fit to be read: its total the exact sum of the memos.
 
-    Totals are added afresh every lap as well: thousands of subtractions would drift.
+    If the lap was to show whether births or a merge pay, and they don't yet, the total is that from before them.
     """
     state.total = total(state.memos).by_size()
+    before = state.book.before
+    if before is not None and model.bound(state.total) < before.bound:
+        state.total = before.total
