@@ -45,7 +45,7 @@ def save(name: str, record: Mapping[str, Any]) -> None:
         "cores": len(os.sched_getaffinity(0)),
     }
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps({"made": made, **record}, indent=1, default=_plain) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps({"made": made, **record}, default=_plain) + "\n")
 
 
 def figure(name: str, drawn: Any) -> None:
@@ -69,7 +69,7 @@ def trace(model: sb.DPMixture, n_rows: int) -> dict[str, list[Any]]:
         "lap": [lap.lap for lap in laps],
         "seconds": [round(lap.seconds, 3) for lap in laps],
         "clusters": [lap.n_components for lap in laps],
-        "bound": [lap.elbo / n_rows for lap in laps if lap.elbo is not None],
+        "bound": [round(lap.elbo / n_rows, 7) for lap in laps if lap.elbo is not None],
     }
 
 

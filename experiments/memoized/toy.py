@@ -95,7 +95,7 @@ def main() -> None:
                     "found": found(model, truth)[0],
                     "behind": (best.elbo_ - model.elbo_) / N,
                     "converged": model.converged_,
-                    **common.trace(model, N),
+                    "trace": common.trace(model, N),
                 }
             )
         tell(name, record[name])
@@ -128,7 +128,7 @@ def summarise(record: dict[str, list[dict[str, Any]]]) -> None:
     lines = []
     for name, runs in record.items():
         right = sum(run["clusters"] == K and run["behind"] < CLOSE for run in runs)
-        clusters, laps = [run["clusters"] for run in runs], [run["lap"][-1] for run in runs]
+        clusters, laps = [run["clusters"] for run in runs], [run["trace"]["lap"][-1] for run in runs]
         behind, seconds = [run["behind"] for run in runs], [run["seconds"] for run in runs]
         lines.append(
             (
@@ -167,7 +167,7 @@ def draw(record: dict[str, list[dict[str, Any]]], models: dict[str, sb.DPMixture
     axes = above.subplots(2, 4, sharex=True, sharey=True)
     for ax, (name, runs) in zip(axes.flat, record.items(), strict=True):
         for run in runs:
-            ax.plot(run["lap"], run["bound"], lw=1)
+            ax.plot(run["trace"]["lap"], run["trace"]["bound"], lw=1)
         ax.axhline(truth, color="black", lw=0.8, ls=":")
         ax.set_title(name, fontsize=10)
         ax.set_xscale("log")
