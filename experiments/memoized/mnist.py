@@ -42,16 +42,16 @@ def alignment(clusters: np.ndarray, labels: np.ndarray) -> float:
 
 
 def methods(laps: int) -> dict[str, tuple[int, dict[str, Any]]]:
-    """Options of each method compared, and the share of the runs that it gets (all: 1, every fifth: 5)."""
+    """Options of each method compared, and the share of the runs that it gets (all: 1, every fifth: 5, one of ten: 10)."""
     grow = {"max_iter": laps}
     fixed = {"n_components": 100, "init": "k-means++", "moves": "none", "max_iter": laps}
     return {
         "MO-BM": (1, grow),
         "MO-BM, 20 blocks": (5, {**grow, "n_blocks": 20}),
         "MO-BM, 100 blocks": (5, {**grow, "n_blocks": 100}),
-        "MO-BM, births always accepted": (5, {**grow, "moves": sb.Moves(births="accepted")}),
-        "MO-BM, births of 2 (splits)": (5, {**grow, "moves": sb.Moves(fresh_components=2)}),
-        "MO-BM, births of 20, epsilon 1/50": (5, {**grow, "moves": sb.Moves(fresh_components=20, least_share=0.02)}),
+        "MO-BM, births always accepted": (10, {**grow, "moves": sb.Moves(births="accepted")}),
+        "MO-BM, births of 2 (splits)": (10, {**grow, "moves": sb.Moves(fresh_components=2)}),
+        "MO-BM, births of 20, epsilon 1/50": (10, {**grow, "moves": sb.Moves(fresh_components=20, least_share=0.02)}),
         "full, k-means++ 100": (1, {**fixed, "algorithm": "full"}),
         "memoized, k-means++ 100": (1, fixed),
     }
@@ -89,9 +89,10 @@ def main() -> None:
                 f"{last['alignment']:.3f} aligned, {last['seconds']:.0f} s, {model.n_iter_} laps",
                 flush=True,
             )
+        if not given.only:
+            common.save("memoized-mnist", {"runs": record})
     summarise(record)
     if not given.only:
-        common.save("memoized-mnist", {"runs": record})
         draw(record)
 
 

@@ -184,13 +184,13 @@ def two_near_groups(n=200, apart=4.0):
     return np.random.default_rng(2).standard_normal((n, 2)) + apart * z[:, None] * [1, 0], z
 
 
-def test_a_merge_on_trial_that_loses_is_taken_back_and_not_tried_again():
+def test_a_cluster_on_trial_that_is_missed_comes_back_and_is_not_tried_again():
     X, z = two_near_groups()
     run = Run(bound_to("gaussian", X), X, Moves(births=None), labels=z)
     trials, state = [], run.state
 
     def watch():
-        if state.book.on_trial is not None:
+        if state.book.on_trial:
             trials.append((state.lap, state.book.on_trial, state.total.n_clusters))
 
     for _ in range(10):
@@ -198,18 +198,18 @@ def test_a_merge_on_trial_that_loses_is_taken_back_and_not_tried_again():
         lap = run.lap(watch)
         if trials:
             break
-    at, pair, n_clusters = trials[0]
+    at, [gone], n_clusters = trials[0]
     assert n_clusters == 1
     assert run.bits() == before
     assert lap.elbo == bound
     assert lap.merges_kept == 0
     assert not lap.settled
-    assert list(state.book.refused) == [pair]
+    assert list(state.book.refused) == [gone]
     for _ in range(5):
         lap = run.lap(watch)
     assert lap.settled
     assert {t[0] for t in trials} == {at}
-    state.book.refused[pair] /= 2
+    state.book.refused[gone] /= 2
     for _ in range(5):
         lap = run.lap(watch)
     assert lap.settled
@@ -217,7 +217,7 @@ def test_a_merge_on_trial_that_loses_is_taken_back_and_not_tried_again():
     assert state.total.n_clusters == 2
 
 
-def test_a_merge_on_trial_that_pays_stays():
+def test_a_cluster_on_trial_that_is_not_missed_goes():
     """Two clusters of one group, each with its side: the merge alone doesn't pay, a lap after it does."""
     X = np.random.default_rng(0).standard_normal((300, 2))
     for cut in (0.0, 0.7, 1.3):

@@ -24,7 +24,7 @@ class Lap:
     births_tried, births_kept : int
         Births that were worked out and those whose clusters stayed.
     merges_tried, merges_kept : int
-        Merges whose change of the bound was computed and those made.
+        Merges whose change of the bound was computed and those made, clusters dissolved for good included.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class LapDone:
     elbo : float or None
         Bound of the whole data in nats; None where it wasn't evaluated.
     births_tried, births_kept, merges_tried, merges_kept : int
-        Moves made in it.
+        Moves made in it; clusters dissolved for good count as merges.
     settled : bool
         Whether no move was made and none is left to try.
     """

@@ -64,8 +64,8 @@ class Growing:
         book.next_id = max(book.next_id, int(state.total.ids.max(initial=-1)) + 1)
         if book.wanted is not None and any(book.samples):
             self._bear(state, book.wanted)
-        elif book.flat:
-            self._try_near(state)
+        elif book.flat and self.moves.merges is not None:
+            self._dissolve(state)
         s, busy = state.total, [cluster for birth in book.births for cluster in (birth.parent, *birth.ids.tolist())]
         free = ~np.isin(s.ids, busy)
         targets = np.empty(0, np.int64)
@@ -106,14 +106,15 @@ class Growing:
             state.memos = [memo.only(state.total.ids) for memo in state.memos]
         bound = self.model.bound(state.total)
         lost = book.before is not None and bound - book.before.bound <= ROUNDING * abs(bound)
-        back = lost and (self.moves.births == "judged" or book.on_trial is not None)
+        back = lost and (self.moves.births == "judged" or len(book.on_trial) > 0)
         if back and book.before is not None:
             state.total, state.memos, bound = book.before.total, book.before.memos, book.before.bound
             merges = NO_MERGES
+        else:
+            book.near = merges.near[:, 1]
         kept = self._note_births(state, lost=lost, back=back)
         merged = len(merges.kept) + self._note_trial(state, lost=lost)
         tried, book.tried = book.tried, 0
-        book.near = merges.near
         book.flat = book.bound is not None and bound - book.bound < FLAT * float(state.total.counts.sum())
         book.before, book.bound = None, bound
         settled = not (merged or kept or lost or self._left_to_try(state))
@@ -121,7 +122,7 @@ class Growing:
 
     def _left_to_try(self, state: RunState) -> bool:
         book = state.book
-        if any(book.samples) or book.worth_a_trial(state.total):
+        if any(book.samples) or (self.moves.merges is not None and self._to_dissolve(state)):
             return True
         births = self.moves.births is not None and state.total.n_clusters < self._most
         return births and bool(book.eligible(state.total, self.moves).any())
@@ -140,14 +141,16 @@ class Growing:
         return kept
 
     def _note_trial(self, state: RunState, *, lost: bool) -> int:
-        """Remember whether a merge on trial paid, and count it."""
-        book, pair = state.book, state.book.on_trial
-        book.on_trial = None
-        if pair is None:
-            return 0
-        if lost:
-            book.refused[pair] = float(state.total.counts[state.total.ids == pair[1]].sum())
-        return int(not lost)
+        """Remember whether clusters on trial can be done without, and count those that can."""
+        book, gone = state.book, state.book.on_trial
+        book.on_trial = ()
+        book.one_by_one = book.one_by_one or (lost and len(gone) > 1)
+        if lost and len(gone) == 1:
+            book.refused[gone[0]] = float(state.total.counts[state.total.ids == gone[0]].sum())
+        return 0 if lost else len(gone)
+
+    def _to_dissolve(self, state: RunState) -> tuple[int, ...]:
+        return state.book.to_dissolve(state.total, self.model.family.n_columns)
 
     def _failed(self, state: RunState, cluster: int) -> None:
         mass = state.total.counts[state.total.ids == cluster]
@@ -187,19 +190,16 @@ class Growing:
             state.total = state.total + newborn
             book.before = before
 
-    def _try_near(self, state: RunState) -> None:
-        """Merge, for a lap, two clusters whose merge nearly paid."""
-        book = state.book
-        worth = book.worth_a_trial(state.total)
-        if not worth:
+    def _dissolve(self, state: RunState) -> None:
+        """Do without some clusters for a lap: their rows are summed where they go when their blocks are visited."""
+        gone = self._to_dissolve(state)
+        if not gone:
+            state.book.one_by_one = False
             return
-        kept, gone, place = worth[0]
-        book.before, book.on_trial = _before(state), (kept, gone)
-        state.memos = [
-            memo.merged(np.array([kept]), np.array([gone]), found[[place]])
-            for memo, found in zip(state.memos, _overlaps(book), strict=True)
-        ]
-        state.total = total(state.memos).by_size()
+        state.book.before, state.book.on_trial = _before(state), gone
+        left = state.total.ids[~np.isin(state.total.ids, gone)]
+        state.total = state.total.only(left)
+        state.memos = [memo.only(left) for memo in state.memos]
 
     def _pairs(self, s: Summary, births: list[Birth], rng: np.random.Generator) -> Ints:
         """Choose pairs whose merges may be made at the lap's end, by their ids."""

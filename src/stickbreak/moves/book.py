@@ -22,6 +22,9 @@ CHANGED = 0.1
 LEAST_MASS = 4.0
 """Smaller clusters are not tried: two rows are no cluster."""
 
+WISP = 64
+"""A cluster of fewer rows than columns, or than this, is a wisp."""
+
 SAMPLE_BYTES = 64 << 20
 """Most that the samples of a lap take in memory."""
 
@@ -76,13 +79,15 @@ class Book:
     trials : dict
         The last trial of each cluster that was tried, by id.
     refused : dict
-        Merges that were on trial and lost, by the pair's ids, with the smaller cluster's mass then.
+        Clusters whose rows would not do without them, by id, with their mass when that was tried.
     births : list of Birth
         In adoption in the lap under way.
-    near : ndarray of shape (n, 3)
-        Merges that nearly paid in the last lap.
-    on_trial : tuple of int or None
-        Ids of two clusters that have been merged for the lap under way, to see whether it pays.
+    near : ndarray of int
+        Ids of the smaller clusters of merges that nearly paid in the last lap.
+    on_trial : tuple of int
+        Ids of clusters dissolved for the lap under way, to see whether their rows do better elsewhere.
+    one_by_one : bool
+        Whether clusters are dissolved one by one, because several together lost.
     before : Before or None
         What to go back to if they lose.
     wanted : Wanted or None
@@ -101,10 +106,11 @@ class Book:
 
     next_id: int = 0
     trials: dict[int, Trial] = field(default_factory=dict)
-    refused: dict[tuple[int, int], float] = field(default_factory=dict)
+    refused: dict[int, float] = field(default_factory=dict)
     births: list[Birth] = field(default_factory=list)
-    near: Ints = field(default_factory=lambda: np.empty((0, 3), np.int64))
-    on_trial: tuple[int, int] | None = None
+    near: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    on_trial: tuple[int, ...] = ()
+    one_by_one: bool = False
     before: Before | None = None
     wanted: Wanted | None = None
     overlaps: list[Floats | None] = field(default_factory=list)
@@ -123,14 +129,17 @@ class Book:
         """Forget the trials of a cluster that is not what it was."""
         self.trials.pop(cluster, None)
 
-    def worth_a_trial(self, s: Summary) -> list[tuple[int, int, int]]:
-        """List the merges that nearly paid and have not been refused since their clusters changed."""
-        mass = dict(zip(s.ids.tolist(), s.counts.tolist(), strict=True))
-        return [
-            (kept, gone, place)
-            for kept, gone, place in self.near.tolist()
-            if (kept, gone) not in self.refused or _changed(self.refused[kept, gone], mass[gone])
-        ]
+    def to_dissolve(self, s: Summary, n_columns: int) -> tuple[int, ...]:
+        """List clusters whose rows may do better elsewhere, the smallest first: near merges, and wisps.
+
+        A wisp has too few rows to be sure of, often rows of several clusters, so that no single merge pays.
+        """
+        doubtful = np.isin(s.ids, self.near) | (s.counts < min(n_columns, WISP))
+        doubtful[np.argmax(s.counts)] = False
+        tried = [c in self.refused and not _changed(self.refused[c], m) for c, m in zip(s.ids, s.counts, strict=True)]
+        wanted = s.take(np.flatnonzero(doubtful & ~np.array(tried)))
+        smallest_first = wanted.ids[np.argsort(wanted.counts, kind="stable")].tolist()
+        return tuple(smallest_first[:1] if self.one_by_one else smallest_first)
 
     def eligible(self, s: Summary, moves: Moves) -> Bools:
         """Tell from which clusters births may be tried."""

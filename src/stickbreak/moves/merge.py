@@ -26,9 +26,6 @@ FEW = 48
 NEIGHBOURS = 8
 """With more clusters, each brings in so many pairs on average."""
 
-NEAR = 0.25
-"""Nats a row of the smaller cluster that a new assignment of the rows may win back."""
-
 CHUNK_BYTES = 32 << 20
 ROUNDING = 1e-10
 """A gain below this share of the bound is rounding."""
@@ -47,7 +44,7 @@ class Merges:
     gain : ndarray
         Change of the bound that each merge promised, given those before it.
     near : ndarray of shape (n, 3)
-        Merges that nearly paid, the nearest first: ids and place as above. One more lap may show that they do.
+        Merges that nearly paid, the nearest first: ids and place as above. Once rows are assigned anew they may.
     tried : int
         Merges whose change of the bound was computed.
     """
@@ -88,14 +85,9 @@ def share_gains(s: Summary, pairs: Ints) -> Floats:
     return np.asarray(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
 
 
-def slack(s: Summary, pairs: Ints) -> Floats:
-    """How far below zero a merge is still worth a look.
-
-    `share_gains` may be off by a few logarithms of N; and once rows are assigned anew, merged clusters do better than
-    the merge alone promises, by a part of a nat for each row of the smaller one.
-    """
-    smaller = np.minimum(s.counts[pairs[:, 0]], s.counts[pairs[:, 1]])
-    return np.asarray(10.0 + 4.0 * np.log1p(s.counts.sum()) + NEAR * smaller)
+def slack(s: Summary) -> float:
+    """How far below zero a merge is still worth a look: by how much `share_gains` may be off, some logarithms of N."""
+    return 10.0 + 4.0 * float(np.log1p(s.counts.sum()))
 
 
 def candidates(model: Mixture, s: Summary) -> Ints:
@@ -118,7 +110,7 @@ def candidates(model: Mixture, s: Summary) -> Ints:
         a, b = pairs.T
         likely = np.maximum(one_way[a, b], one_way[b, a]) + share_gains(s, pairs)
         pairs = pairs[np.argsort(-likely, kind="stable")[: NEIGHBOURS * s.n_clusters]]
-    hopeful = evidence_gains(model, s, pairs) + share_gains(s, pairs) > -slack(s, pairs)
+    hopeful = evidence_gains(model, s, pairs) + share_gains(s, pairs) > -slack(s)
     return pairs[hopeful]
 
 
@@ -169,8 +161,8 @@ def choose_merges(model: Mixture, s: Summary, pairs: Ints, overlaps: Floats) -> 
     merged = np.zeros(s.n_clusters, dtype=bool)
     made: list[tuple[int, int, int, float]] = []
     near: list[tuple[int, int, int, float]] = []
-    tried, far = 0, -slack(s, at)
-    for i in order[likely[order] > far[order]].tolist():
+    tried, far = 0, -slack(s)
+    for i in order[likely[order] > far].tolist():
         a, b = sorted(at[i].tolist(), key=lambda k: (-counts[k], k))
         if merged[a] or merged[b]:
             continue
@@ -184,7 +176,7 @@ def choose_merges(model: Mixture, s: Summary, pairs: Ints, overlaps: Floats) -> 
             merged[[a, b]] = True
             counts, before = after_counts, after
             made.append(found)
-        elif found[-1] > far[i]:
+        elif found[-1] > far:
             near.append(found)
     near = sorted((m for m in near if not merged[[*m[:2]]].any()), key=lambda m: -m[-1])
     kept, gone, places = _columns(made)
