@@ -1,6 +1,6 @@
 """Fit data that don't fit: 8,640,000 x 64 float32 rows on disk, K = 100, peak resident memory of the process.
 
-    python benchmarks/out_of_core.py FOLDER [--rows 8640000] [--columns 64] [--clusters 100] [--laps 2]
+    python benchmarks/out_of_core.py FOLDER [--rows 8640000] [--columns 64] [--clusters 100] [--laps 2] [--moves none]
 
 The file is made first, in FOLDER, unless it is there; making it is not measured. The fit runs in a process of its own
 whose peak resident set is read from the system (VmHWM; ru_maxrss would count the parent's memory too).
@@ -20,9 +20,10 @@ CHILD = """
 import json, re, sys, time
 import numpy as np
 import stickbreak as sb
-path, clusters, laps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+path, clusters, laps, moves = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 begin = time.perf_counter()
-model = sb.DPMixture(n_components=clusters, max_iter=laps, tol=0, random_state=0, verbose=1).fit(path)
+options = {"n_components": clusters, "moves": moves, "max_iter": laps, "tol": 0, "random_state": 0, "verbose": 1}
+model = sb.DPMixture(**options).fit(path)
 print(json.dumps({
     "seconds": round(time.perf_counter() - begin, 1),
     "lap_ends": [round(lap.seconds, 1) for lap in model.history_],
@@ -52,12 +53,13 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--clusters", type=int, default=100)
     parser.add_argument("--laps", type=int, default=2)
+    parser.add_argument("--moves", default="none", help="with births, --clusters 1 lets them find all")
     options = parser.parse_args()
     path = options.folder / f"rows-{options.rows}-{options.columns}.npy"
     if not path.exists():
         make(path, options.rows, options.columns, options.clusters)
     size = path.stat().st_size / 2**20
-    command = [sys.executable, "-c", CHILD, str(path), str(options.clusters), str(options.laps)]
+    command = [sys.executable, "-c", CHILD, str(path), str(options.clusters), str(options.laps), options.moves]
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     print(json.dumps({"file_mib": round(size), **json.loads(child.stdout)}, indent=1))
 

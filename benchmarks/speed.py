@@ -89,6 +89,7 @@ def our_pass(x: np.ndarray, k: int, n_blocks: Any) -> tuple[float, float, sb.DPM
     ends: list[float] = []
     model = sb.DPMixture(
         n_components=k,
+        moves="none",
         n_blocks=n_blocks,
         max_iter=6,
         tol=0,

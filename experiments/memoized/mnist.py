@@ -42,7 +42,7 @@ def alignment(clusters: np.ndarray, labels: np.ndarray) -> float:
 
 
 def methods(laps: int) -> dict[str, tuple[int, dict[str, Any]]]:
-    """Options of each method compared, and the share of the runs that it gets (all: 1, every fifth: 5, one of ten: 10)."""
+    """Options of each method compared, and which runs it gets: every one, every fifth, every tenth."""
     grow = {"max_iter": laps}
     fixed = {"n_components": 100, "init": "k-means++", "moves": "none", "max_iter": laps}
     return {

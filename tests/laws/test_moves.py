@@ -22,10 +22,11 @@ from stickbreak.learn import growing, memoized
 from stickbreak.learn.events import LapDone, RunState
 from stickbreak.learn.starts import from_labels
 from stickbreak.learn.workers import Crew, Weights
-from stickbreak.moves import merge
+from stickbreak.moves import birth, merge
 from stickbreak.moves.birth import create
 from stickbreak.moves.gleaning import Wanted
 from stickbreak.moves.options import Moves
+from stickbreak.moves.seeding import Sample
 from textbook.members import ALL_PRIORS, bind
 
 SETS = {
@@ -344,3 +345,25 @@ def test_pairs_come_in_order_of_their_promise():
     assert len(found.kept) == 1
     assert found.gain[0] > 0
     assert share[int(found.kept[0])] > share[int(found.gone[0])]
+
+
+@pytest.mark.parametrize("rule", ["judged", "accepted"])
+def test_a_birth_is_the_best_of_several_fresh_mixtures(monkeypatch, rule):
+    X, _ = two_near_groups(apart=8.0)
+    model, sample = bound_to("gaussian", X), Sample(X, np.ones(len(X)))
+    cuts = [X[:, 0] > 6, X[:, 0] > 4, X[:, 0] > 7]
+    tried = iter(cuts)
+
+    def scripted(*_):
+        resp = Responsibilities.from_dense(np.eye(2)[next(tried).astype(int)])
+        return model.summarize_given(X, resp, np.arange(2), Workspace())
+
+    monkeypatch.setattr(birth, "refined", scripted)
+    hands = birth.OneHand(Workspace())
+    rng = np.random.default_rng(0)
+    s = create(model, sample, Moves(births=rule, fresh_starts=3), float(len(X)), rng, hands)
+    assert sorted(s.counts) == sorted([np.sum(~cuts[1]), np.sum(cuts[1])])
+    assert next(tried, None) is None
+    tried = iter([np.zeros(len(X)), cuts[1], cuts[1]])
+    assert create(model, sample, Moves(births=rule, fresh_starts=3), float(len(X)), rng, hands) is None
+    assert len(list(tried)) == 2

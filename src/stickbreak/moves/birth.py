@@ -87,12 +87,18 @@ def create(
     n = min(moves.fresh_components, len(sample.weight), model.prior.most_clusters or moves.fresh_components)
     if n < 2:
         return None
-    s = refined(model, sample, KMeansPlusPlus().on(sample, model, n, rng), moves, hands)
     weight = float(sample.weight.sum())
-    s = s.take(np.flatnonzero(s.counts >= moves.least_share * weight))
-    if s.n_clusters < 2 or (moves.births == "judged" and gain_of(model, s, mass / weight) <= 0):
-        return None
-    return s
+    best, most = None, 0.0 if moves.births == "judged" else -np.inf
+    for _ in range(moves.fresh_starts):
+        s = refined(model, sample, KMeansPlusPlus().on(sample, model, n, rng), moves, hands)
+        s = s.take(np.flatnonzero(s.counts >= moves.least_share * weight))
+        gain = gain_of(model, s, mass / weight) if s.n_clusters > 1 else -np.inf
+        if gain > most:
+            best, most = s, gain
+        elif best is None:
+            # Where there is nothing to be found, once is enough.
+            break
+    return best
 
 
 def refined(model: Mixture, sample: Sample, s: Summary, moves: Moves, hands: Hands) -> Summary:

@@ -39,6 +39,8 @@ class Moves:
         Clusters that a fresh mixture begins with, K'.
     fresh_laps : int
         Most iterations of a fresh mixture, I'.
+    fresh_starts : int
+        Fresh mixtures that a birth is the best of; if the first finds nothing, there are no others.
     least_share : float
         Share of its sample below which a new cluster is dropped, epsilon.
     patience : int
@@ -60,6 +62,7 @@ class Moves:
     threshold: float = 0.1
     fresh_components: int = 10
     fresh_laps: int = 100
+    fresh_starts: int = 3
     least_share: float = 0.05
     patience: int = 1
     max_components: int | None = None
@@ -76,6 +79,7 @@ class Moves:
                 _whole(name, getattr(self, name), 1)
         _whole("fresh_components", self.fresh_components, 2)
         _whole("fresh_laps", self.fresh_laps, 1)
+        _whole("fresh_starts", self.fresh_starts, 1)
         _whole("patience", self.patience, 1)
         for name in ("threshold", "least_share"):
             value = getattr(self, name)
