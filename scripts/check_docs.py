@@ -22,7 +22,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 def pages() -> list[Path]:
     """List the Markdown pages of the repository."""
-    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
+    folders = (ROOT / "docs", ROOT / "benchmarks", ROOT / "experiments")
+    return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.glob("**/*.md"))])
 
 
 def broken_links(page: Path) -> list[str]:
