@@ -1,12 +1,11 @@
 """A run killed at any moment and resumed is the run that was left alone, to the last bit."""
 
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from children import run_child
 
 import stickbreak as sb
 from stickbreak.errors import FileError, FormatError, InputError
@@ -29,34 +28,20 @@ def rows():
     return np.concatenate([rng.normal(m, 1, (400, 3)) for m in (-3, 0, 1, 4)])
 
 
-def run(path, algorithm, every, kill_after=None):
-    """Fit in a child process; kill it a while after its first checkpoint if asked."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path), algorithm, every], stdout=subprocess.PIPE, text=True
-    )
-    if kill_after is not None:
-        while child.poll() is None and not path.exists():
-            time.sleep(0.001)
-        time.sleep(kill_after)
-        child.send_signal(signal.SIGKILL)
-    out, _ = child.communicate(timeout=120)
-    return out.strip()
-
-
 @pytest.mark.parametrize(("algorithm", "every"), [("memoized", "0"), ("stochastic", "lap")])
 def test_killed_at_many_moments(tmp_path, rows, algorithm, every):
     alone = tmp_path / "alone"
     np.save(f"{alone}.npy", rows)
-    expected = run(alone, algorithm, every)
+    expected = run_child(CHILD, alone, algorithm, every)
     assert expected
     path = tmp_path / "killed"
     np.save(f"{path}.npy", rows)
     rng = np.random.default_rng(1)
     killed = 0
     for _ in range(8):
-        killed += run(path, algorithm, every, kill_after=rng.uniform(0, 0.05)) == ""
+        killed += run_child(CHILD, path, algorithm, every, kill_after=rng.uniform(0, 0.05)) == ""
     assert killed > 0
-    assert run(path, algorithm, every) == expected
+    assert run_child(CHILD, path, algorithm, every) == expected
 
 
 def stopped_after(n):

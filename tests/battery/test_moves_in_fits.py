@@ -1,13 +1,9 @@
 """Births and merges as users meet them: the number of clusters found, from nothing, by fits that stop by themselves."""
 
-import signal
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
+from children import run_child
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
@@ -172,28 +168,17 @@ print(model.elbo_.hex(), model.summary_.ids.tolist(), model.summary_.stats.sum()
 """
 
 
-def run(path, kind, kill_after=None):
-    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path), kind], stdout=subprocess.PIPE, text=True)
-    if kill_after is not None:
-        while child.poll() is None and not path.exists():
-            time.sleep(0.001)
-        time.sleep(kill_after)
-        child.send_signal(signal.SIGKILL)
-    out, _ = child.communicate(timeout=120)
-    return out.strip()
-
-
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_killed_in_the_middle_of_births(tmp_path, kind):
     X = groups(2000) if kind == "dense" else bars(np.random.default_rng(0))[0]
     alone, path = tmp_path / "alone", tmp_path / "killed"
     for place in (alone, path):
         np.save(f"{place}.npy", X)
-    expected = run(alone, kind)
+    expected = run_child(CHILD, alone, kind)
     assert expected
     rng = np.random.default_rng(1)
-    assert sum(run(path, kind, kill_after=rng.uniform(0, 0.04)) == "" for _ in range(2)) > 0
-    assert run(path, kind) == expected
+    assert sum(run_child(CHILD, path, kind, kill_after=rng.uniform(0, 0.04)) == "" for _ in range(2)) > 0
+    assert run_child(CHILD, path, kind) == expected
 
 
 MOVES = [

@@ -105,8 +105,7 @@ class Summary:
 
     def places(self, ids: Ints) -> Ints:
         """Positions of the clusters of the given ids, all of which must be there."""
-        order = np.argsort(self.ids)
-        return np.asarray(order[np.searchsorted(self.ids, ids, sorter=order)])
+        return places(ids, self.ids)
 
     def merged(self, kept: Ints, gone: Ints, overlap: Floats) -> Summary:
         """Let each cluster of `kept` take over all assignments to the one of `gone` (Hughes & Sudderth 2013, 3.2).
@@ -140,6 +139,12 @@ class Summary:
 def total(parts: Sequence[Summary]) -> Summary:
     """Add summaries from left to right."""
     return reduce(add, parts)
+
+
+def places(wanted: Ints, ids: Ints) -> Ints:
+    """Positions among `ids` of the wanted ones, all of which must be there."""
+    order = np.argsort(ids)
+    return np.asarray(order[np.searchsorted(ids, wanted, sorter=order)])
 
 
 def _aligned(a: Summary, b: Summary) -> tuple[Summary, Summary]:

@@ -58,6 +58,10 @@ class Growing:
         """Number of clusters beyond which there are no births."""
         return min(self.moves.max_components or np.inf, self.model.prior.most_clusters or np.inf)
 
+    def _may_bear(self, s: Summary) -> bool:
+        """Whether births are wanted, and there is room for them."""
+        return self.moves.births is not None and s.n_clusters < self._most
+
     def begin_lap(self, state: RunState) -> None:
         """Make births of the rows gathered in the last lap, and say what to gather in this one."""
         book, rng = state.book, state.rng
@@ -69,7 +73,7 @@ class Growing:
         s, busy = state.total, [cluster for birth in book.births for cluster in (birth.parent, *birth.ids.tolist())]
         free = ~np.isin(s.ids, busy)
         targets = np.empty(0, np.int64)
-        if self.moves.births is not None and s.n_clusters < self._most:
+        if self._may_bear(s):
             targets = book.choose_targets(s, free, self.moves, self.model.family.n_columns, state.lap, rng)
         book.wanted = Wanted(
             pairs=self._pairs(s, book.births, rng),
@@ -124,8 +128,7 @@ class Growing:
         book = state.book
         if any(book.samples) or (self.moves.merges is not None and self._to_dissolve(state)):
             return True
-        births = self.moves.births is not None and state.total.n_clusters < self._most
-        return births and bool(book.eligible(state.total, self.moves).any())
+        return self._may_bear(state.total) and bool(book.eligible(state.total, self.moves).any())
 
     def _note_births(self, state: RunState, *, lost: bool, back: bool) -> int:
         """Remember which births came to something, and count those whose clusters stayed."""

@@ -124,14 +124,13 @@ def refined(model: Mixture, sample: Sample, s: Summary, moves: Moves, hands: Han
 
 def _lap(model: Mixture, sample: Sample, s: Summary, pairs: Ints, hands: Hands) -> tuple[Gleaned, Summary]:
     """One lap of full inference over a sample."""
-    nobody = np.empty(0, np.int64)
-    wanted = Wanted(pairs, nobody, np.empty(0), nobody, 0.5, 0)
+    wanted = Wanted.only_pairs(pairs)
     search, posterior = wanted.among(s.ids), model.posterior(s)
     edges = np.linspace(0, len(sample.weight), max(min(PARTS, len(sample.weight) // PART_ROWS), 1) + 1).astype(int)
 
     def work(part: tuple[int, int]) -> tuple[Gleaned, Summary]:
         rows, weight = sample.rows[part[0] : part[1]], sample.weight[part[0] : part[1]]
-        found, look = search.over(rows, weight, nobody)
+        found, look = search.over(rows, weight, np.arange(*part))
         return found, model.summarize(rows, weight, posterior, s.n_clusters, hands.workspace, look)
 
     gleaned, sums = Gleaned.nothing(wanted), []

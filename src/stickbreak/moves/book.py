@@ -61,7 +61,7 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
-    """A run as it was before births or a merge on trial, to go back to if they lose."""
+    """A run as it was before births, or with clusters that are on trial, to go back to if the lap loses."""
 
     total: Summary
     memos: list[Summary]
@@ -91,7 +91,7 @@ class Book:
     before : Before or None
         What to go back to if they lose.
     wanted : Wanted or None
-        What is being gathered in the lap under way; None between laps.
+        What the lap under way, or between laps the last one, gathers; None before the first.
     overlaps : list of ndarray or None
         Of each block visited in this lap, the overlaps of the wanted pairs.
     samples : list of list of Sample
@@ -151,11 +151,11 @@ class Book:
         return np.asarray(out)
 
     def choose_targets(
-        self, s: Summary, old: Bools, moves: Moves, n_columns: int, lap: int, rng: np.random.Generator
+        self, s: Summary, free: Bools, moves: Moves, n_columns: int, lap: int, rng: np.random.Generator
     ) -> Ints:
         """Draw positions of clusters to gather rows of (supplement eq. 21 and 22)."""
-        can = self.eligible(s, moves) & old
-        if moves.births is None or not can.any() or s.n_clusters >= (moves.max_components or np.inf):
+        can = self.eligible(s, moves) & free
+        if not can.any():
             return np.empty(0, np.int64)
         weight = np.ones(s.n_clusters)
         if moves.target == "size-and-age":

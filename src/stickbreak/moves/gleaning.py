@@ -9,6 +9,7 @@ import numpy as np
 from stickbreak.core.arrays import Floats, Ints, Rows
 from stickbreak.core.glances import add_overlaps, pick_rows
 from stickbreak.core.kernels import Responsibilities
+from stickbreak.core.summary import places
 from stickbreak.moves.seeding import Sample, stacked
 
 
@@ -39,14 +40,19 @@ class Wanted:
     threshold: float
     room: int
 
+    @classmethod
+    def only_pairs(cls, pairs: Ints) -> Wanted:
+        """Look for overlaps alone."""
+        nobody = np.empty(0, np.int64)
+        return cls(pairs, nobody, np.empty(0), nobody, threshold=0.5, room=0)
+
     def among(self, ids: Ints) -> Search:
         """Make ready for responsibilities whose columns are the clusters of the given ids."""
-        order = np.argsort(ids)
-        place = order[np.searchsorted(ids, self.pairs, sorter=order)]
+        place = places(self.pairs, ids)
         number = np.full((len(ids), len(ids)), -1, dtype=np.int64)
         number[place[:, 0], place[:, 1]] = number[place[:, 1], place[:, 0]] = np.arange(len(self.pairs))
         target = np.full(len(ids), -1, dtype=np.int64)
-        target[order[np.searchsorted(ids, self.targets, sorter=order)]] = np.arange(len(self.targets))
+        target[places(self.targets, ids)] = np.arange(len(self.targets))
         return Search(self, number, target)
 
 
@@ -123,8 +129,7 @@ class Glance:
                 parts.append(Sample(tile[row[at]], weight[row[at]] * share[at]))
 
 
-_NOBODY = np.empty(0, np.int64)
-NOTHING = Search(Wanted(_NOBODY.reshape(0, 2), _NOBODY, np.empty(0), _NOBODY, 0.5, 0), _NOBODY, _NOBODY)
+NOTHING = Wanted.only_pairs(np.empty((0, 2), np.int64)).among(np.empty(0, np.int64))
 """Finds nothing, whatever the clusters are."""
 
 
